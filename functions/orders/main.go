@@ -1,0 +1,40 @@
+// Command orders serves the shop's own calls: create an order, look at one.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"paidonce/shared/awsclient"
+	"paidonce/shared/dynamo"
+	"paidonce/shared/env"
+	"paidonce/shared/logs"
+	"paidonce/shared/payment"
+	"paidonce/shared/razorpay"
+	"paidonce/shared/secret"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg := env.Must(env.Load[settings]())
+	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
+	razorpayClient := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName,
+		razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+	h := &handler{
+		gateways: map[string]func(context.Context) gateway{
+			"razorpay": func(ctx context.Context) gateway { return razorpayClient.Value(ctx) },
+		},
+		store:   dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
+		rules:   payment.Rules{AcceptOffers: cfg.AcceptOffers},
+		account: cfg.RazorpayAccountID,
+		stack:   cfg.StackName,
+		log:     logs.New(os.Stdout, cfg.LogLevel),
+		now:     time.Now,
+	}
+	lambda.Start(h.Handle)
+}

@@ -1,0 +1,15 @@
+package main
+
+import "time"
+
+// settings is the function's environment; template.yaml says what each is for.
+type settings struct {
+	TableName         string        `env:"TABLE_NAME,notEmpty"`
+	StackName         string        `env:"STACK_NAME,notEmpty"`
+	RazorpayAPIURL    string        `env:"RAZORPAY_API_URL,notEmpty"`
+	RazorpayKeyName   string        `env:"RAZORPAY_API_KEY_SECRET_NAME,notEmpty"`
+	RazorpayAccountID string        `env:"RAZORPAY_ACCOUNT_ID"`
+	AcceptOffers      bool          `env:"ACCEPT_OFFERS,notEmpty"`
+	AttemptTimeout    time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
+	LogLevel          string        `env:"LOG_LEVEL"`
+}

@@ -1,0 +1,37 @@
+// Command webhook receives a payment gateway's webhooks: verify, store, hand over. It decides nothing.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"paidonce/shared/awsclient"
+	"paidonce/shared/dynamo"
+	"paidonce/shared/env"
+	"paidonce/shared/logs"
+	"paidonce/shared/queue"
+	"paidonce/shared/razorpay"
+	"paidonce/shared/secret"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg := env.Must(env.Load[settings]())
+	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
+	secrets := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpaySecretName, razorpay.ParseSecrets, time.Now))
+	h := &handler{
+		gateways:  map[string]gateway{"razorpay": razorpay.Webhook{Secrets: secrets.Value, Refresh: secrets.Refresh}},
+		store:     dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
+		queue:     queue.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL),
+		log:       logs.New(os.Stdout, cfg.LogLevel),
+		now:       time.Now,
+		retention: cfg.eventRetention(),
+	}
+	lambda.Start(h.Handle)
+}

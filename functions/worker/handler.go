@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"paidonce/shared/advance"
+	"paidonce/shared/apigw"
+	"paidonce/shared/payment"
+	"paidonce/shared/queue"
+)
+
+// reserve is the time before the function's own end at which nothing new begins: enough for a call that is tried twice.
+const reserve = 5 * time.Second
+
+// store is where events are kept.
+type store interface {
+	// Event reads an event as it is now. [payment.ErrNotFound] if there is none.
+	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
+	// OrderID finds our order for a gateway's. [payment.ErrNotFound] if it is none of ours.
+	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
+	// SettleEvent writes what became of an event. [payment.ErrEventApplied] if it is APPLIED already.
+	SettleEvent(ctx context.Context, s payment.Settlement) error
+}
+
+// decoder reads what a gateway's body says.
+type decoder func(body []byte) (payment.Notice, error)
+
+type handler struct {
+	store       store
+	advancer    advance.Advancer
+	decoders    map[string]decoder // by gateway
+	maxReceives int                // receives after which SQS moves a message to the dead letter queue
+	log         *slog.Logger
+	now         func() time.Time
+}
+
+// task is one message on its way through the worker.
+type task struct {
+	record  events.SQSMessage
+	key     payment.EventKey
+	event   payment.Event
+	notice  payment.Notice
+	orderID string // empty: nothing is left to do for an order
+
+	outcome string // for the log
+	err     error
+}
+
+var (
+	errOutOfTime = errors.New("not begun: too little time left")
+	errUnsigned  = errors.New("the event row does not say which secret verified it")
+)
+
+// Handle works through a batch and reports the messages that failed, and only those. Messages of one order follow each
+// other; different orders go side by side.
+func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	tasks := make([]*task, len(batch.Records))
+	for i, record := range batch.Records {
+		tasks[i] = &task{record: record}
+	}
+	together(tasks, func(t *task) { h.run(ctx, t, h.prepare) })
+
+	byOrder := map[string][]*task{}
+	for _, t := range tasks {
+		if t.err == nil && t.orderID != "" {
+			byOrder[t.orderID] = append(byOrder[t.orderID], t)
+		}
+	}
+	groups := make([][]*task, 0, len(byOrder))
+	for _, group := range byOrder {
+		groups = append(groups, group)
+	}
+	together(groups, func(group []*task) {
+		for _, t := range group {
+			h.run(ctx, t, h.apply)
+		}
+	})
+
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, t := range tasks {
+		if t.err != nil {
+			h.giveUpOnLastReceive(ctx, t)
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: t.record.MessageId})
+		}
+		h.report(ctx, t)
+	}
+	return response, nil
+}
+
+// run does one stage of one message. A panic fails that message only.
+func (h *handler) run(ctx context.Context, t *task, stage func(context.Context, *task) error) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.err = apigw.Panicked(v)
+		}
+	}()
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {
+		t.err = errOutOfTime
+		return
+	}
+	t.err = stage(ctx, t)
+}
+
+// prepare reads the event and finds its order. Events that no order needs are settled here.
+func (h *handler) prepare(ctx context.Context, t *task) (err error) {
+	if t.key, err = queue.Decode(t.record.Body); err != nil {
+		return err
+	}
+	if t.event, err = h.store.Event(ctx, t.key); err != nil {
+		return err
+	}
+	if t.event.Status == payment.EventApplied {
+		t.outcome = "already applied"
+		return nil
+	}
+	if t.event.VerifiedBy == "" {
+		return errUnsigned
+	}
+	decode, known := h.decoders[t.key.Gateway]
+	if !known {
+		return fmt.Errorf("no decoder for gateway %s", t.key.Gateway)
+	}
+	if t.notice, err = decode(t.event.Body); err != nil {
+		return h.settle(ctx, t, t.event.Settle(payment.EventParked, "", "", "cannot be decoded: "+err.Error()))
+	}
+	if len(t.notice.Facts) == 0 {
+		return h.settle(ctx, t, t.event.Settle(payment.EventIgnored, t.notice.Type, "", t.notice.Note))
+	}
+	ref, one := payment.RefOf(t.notice.Facts)
+	if !one {
+		return h.settle(ctx, t, t.event.Settle(payment.EventParked, t.notice.Type, "", "speaks of several gateway orders"))
+	}
+	t.orderID, err = h.store.OrderID(ctx, t.key.Gateway, ref)
+	if errors.Is(err, payment.ErrNotFound) {
+		return h.settle(ctx, t, payment.Park(t.event, t.notice.Type, "no order of ours is known for "+ref.String(), h.now()))
+	}
+	return err
+}
+
+func (h *handler) apply(ctx context.Context, t *task) error {
+	result, err := h.advancer.Apply(ctx, t.orderID, advance.Step{
+		Source:  payment.SourceWebhook,
+		Facts:   t.notice.Facts,
+		Event:   &t.event,
+		Kind:    t.notice.Type,
+		Account: t.notice.Account,
+	})
+	t.outcome = result.Verdict
+	return err
+}
+
+func (h *handler) settle(ctx context.Context, t *task, s payment.Settlement) error {
+	t.outcome = fmt.Sprintf("%s: %s", s.Status, s.Verdict)
+	err := h.store.SettleEvent(ctx, s)
+	if errors.Is(err, payment.ErrEventApplied) {
+		t.outcome = "already applied"
+		return nil
+	}
+	return err
+}
+
+// giveUpOnLastReceive marks the event FAILED when SQS will move its message to the dead letter queue. If even that
+// fails the row stays as it is and the sweep finds it.
+func (h *handler) giveUpOnLastReceive(ctx context.Context, t *task) {
+	t.outcome = "failed, will be tried again"
+	if receives(t.record) < h.maxReceives {
+		return
+	}
+	t.outcome = "failed, moves to the dead letter queue"
+	if t.key.ID == "" || errors.Is(t.err, payment.ErrNotFound) || t.event.Key.ID == "" && errors.Is(t.err, payment.ErrNewerVersion) {
+		return // there is no event row, or none that we may touch
+	}
+	e := t.event
+	if e.Key.ID == "" {
+		e.Key, e.ReceivedAt = t.key, h.now()
+	}
+	why := fmt.Sprintf("gave up after %d receives: %s", receives(t.record), t.err)
+	err := h.store.SettleEvent(ctx, e.Settle(payment.EventFailed, t.notice.Type, t.orderID, why))
+	if err != nil && !errors.Is(err, payment.ErrEventApplied) {
+		t.err = errors.Join(t.err, err)
+	}
+}
+
+func receives(m events.SQSMessage) int {
+	n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"])
+	if err != nil {
+		return 0 // SQS always says; without it the message is simply tried again
+	}
+	return n
+}
+
+// report writes the one line about a message.
+func (h *handler) report(ctx context.Context, t *task) {
+	level := slog.LevelInfo
+	attributes := []slog.Attr{
+		slog.String("event", t.key.String()),
+		slog.String("event_type", t.notice.Type),
+		slog.String("order", t.orderID),
+		slog.String("outcome", t.outcome),
+		slog.String("message_id", t.record.MessageId),
+		slog.Int("receive_count", receives(t.record)),
+	}
+	if t.err != nil {
+		level = slog.LevelError
+		attributes = append(attributes, slog.String("error", t.err.Error()))
+	}
+	h.log.LogAttrs(ctx, level, "message", attributes...)
+}
+
+// together runs f for each item side by side and waits. A batch has at most 10 messages.
+func together[T any](items []T, f func(T)) {
+	var wg sync.WaitGroup
+	for _, item := range items {
+		wg.Go(func() { f(item) })
+	}
+	wg.Wait()
+}

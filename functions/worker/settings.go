@@ -1,0 +1,12 @@
+package main
+
+import "time"
+
+// settings is the function's environment; template.yaml says what each is for.
+type settings struct {
+	TableName       string        `env:"TABLE_NAME,notEmpty"`
+	MaxReceiveCount int           `env:"MAX_RECEIVE_COUNT,notEmpty"`
+	AcceptOffers    bool          `env:"ACCEPT_OFFERS,notEmpty"`
+	AttemptTimeout  time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
+	LogLevel        string        `env:"LOG_LEVEL"`
+}

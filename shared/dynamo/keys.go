@@ -1,0 +1,111 @@
+package dynamo
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"paidonce/shared/payment"
+)
+
+// This file is the table. Every key is built here and nowhere else.
+//
+//	entity           pk                               sk                       index1 (sparse, KEYS_ONLY)
+//	event            EVENT#<gateway>#<event id>       EVENT                    RECEIVED  DUE#event#<shard>  / next look
+//	                                                                           PARKED    DUE#parked#<shard> / next try
+//	                                                                           FAILED    DUE#failed#<shard> / received
+//	                                                                           else      ORDER#<order id>   / received
+//	order            ORDER#<order id>                 ORDER
+//	fulfilment       ORDER#<order id>                 FULFILMENT               until sent: DUE#outbox#<shard> / written
+//	notification     ORDER#<order id>                 OUTBOX#<key>             until sent: DUE#outbox#<shard> / written
+//	ledger entry     ORDER#<order id>                 LEDGER#<subject>#<type>
+//	counted attempt  ORDER#<order id>                 ATTEMPT#<payment id>
+//	change           ORDER#<order id>                 CHANGE#<version>
+//	payment pointer  GATEWAY#<gateway>#<payment id>   ORDER
+//	order pointer    GATEWAY#<gateway>#<gateway order id>  ORDER
+const (
+	partitionKey      = "pk"
+	sortKey           = "sk"
+	indexPartitionKey = "gsi_pk"
+	indexSortKey      = "gsi_sk"
+	expiryAttribute   = "expires_at"
+)
+
+// shards spreads what is due over this many index partitions. One takes about 1,000 writes a second (AWS, "Best
+// practices for designing partition keys"), and an event makes three on its way through.
+const shards = 4
+
+type key struct {
+	PK string `dynamodbav:"pk"`
+	SK string `dynamodbav:"sk"`
+}
+
+type indexKey struct {
+	PK string `dynamodbav:"gsi_pk,omitempty"`
+	SK string `dynamodbav:"gsi_sk,omitempty"`
+}
+
+func eventKey(k payment.EventKey) key {
+	return key{"EVENT#" + k.Gateway + "#" + k.ID, "EVENT"}
+}
+
+func orderKey(id string) key { return key{orderPartition(id), "ORDER"} }
+
+func orderPartition(id string) string { return "ORDER#" + id }
+
+func changeKey(id string, version int64) key {
+	return key{orderPartition(id), fmt.Sprintf("CHANGE#%012d", version)} // so that they sort by version
+}
+
+func pointerKey(gateway, gatewayID string) key {
+	return key{"GATEWAY#" + gateway + "#" + gatewayID, "ORDER"}
+}
+
+// effectKey is where the effect's row lives. The key is the constraint: a second row has no other place to be.
+func effectKey(o payment.Order, e payment.Effect) key {
+	pk := orderPartition(o.ID)
+	switch e := e.(type) {
+	case payment.Fulfilment:
+		return key{pk, "FULFILMENT"}
+	case payment.Notification:
+		return key{pk, "OUTBOX#" + e.Key}
+	case payment.LedgerEntry:
+		return key{pk, fmt.Sprintf("LEDGER#%s#%s", e.SubjectID, e.Type)}
+	case payment.CountedAttempt:
+		return key{pk, "ATTEMPT#" + e.PaymentID}
+	case payment.PaymentPointer:
+		return pointerKey(o.Gateway, e.PaymentID)
+	case payment.OrderPointer:
+		return pointerKey(o.Gateway, e.GatewayOrderID)
+	}
+	panic(fmt.Sprintf("dynamo: no key for effect %T", e))
+}
+
+// eventIndex lists the event where whoever has to look at it next will look.
+func eventIndex(s payment.EventStatus, k payment.EventKey, orderID string, next, received time.Time) indexKey {
+	switch {
+	case s == payment.EventReceived:
+		return due("event", k.ID, next)
+	case s == payment.EventParked:
+		return due("parked", k.ID, next)
+	case s == payment.EventFailed:
+		return due("failed", k.ID, received)
+	case orderID != "":
+		return indexKey{orderPartition(orderID), received.UTC().Format(timeFormat) + "#" + k.ID}
+	}
+	return indexKey{}
+}
+
+func outboxIndex(orderID string, written time.Time) indexKey { return due("outbox", orderID, written) }
+
+func due(what, id string, at time.Time) indexKey {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return indexKey{
+		PK: fmt.Sprintf("DUE#%s#%d", what, h.Sum32()%shards),
+		SK: at.UTC().Format(timeFormat) + "#" + id,
+	}
+}
+
+// timeFormat has a fixed width, so that times sort as text.
+const timeFormat = "2006-01-02T15:04:05.000Z"

@@ -1,0 +1,310 @@
+package payment_test
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"paidonce/shared/advance"
+	"paidonce/shared/payment"
+	"paidonce/shared/storetest"
+)
+
+func (s scenario) order() payment.Order {
+	o := payment.NewOrder("o1", inr(100), "razorpay", payment.Test, day)
+	o.GatewayOrderID, o.Partial = "order_1", s.partial
+	if s.closed {
+		o.ClosedAt = day
+	}
+	return o
+}
+
+// holdList renders holds as scenarios write them.
+func holdList(d payment.Derivation) string {
+	var l []string
+	for _, h := range d.Holds {
+		switch {
+		case h.Reason == payment.HoldStatusBehind:
+		case h.Subject != "":
+			l = append(l, fmt.Sprintf("%s:%s", h.Reason, h.Subject))
+		default:
+			l = append(l, string(h.Reason))
+		}
+	}
+	return strings.Join(l, " ")
+}
+
+func TestScenarios(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			out := payment.Apply(s.order(), s.facts, s.rules, day)
+			d := out.Order.Derive(s.rules)
+			if d.Status != s.derived {
+				t.Errorf("derived %s, want %s", d.Status, s.derived)
+			}
+			if got := holdList(d); got != s.holds {
+				t.Errorf("holds %q, want %q", got, s.holds)
+			}
+			// All facts at once: nothing forbids too late.
+			if got, want := !out.Order.FulfilledAt.IsZero(), s.fulfil == "yes" || s.fulfil == "early" && mayFulfilAtOnce(s); got != want {
+				t.Errorf("fulfilled %t, want %t", got, want)
+			}
+			again := payment.Apply(out.Order, s.facts, s.rules, day)
+			if again.Changed() {
+				t.Errorf("the same facts again changed something: %s", again.Verdict())
+			}
+		})
+	}
+}
+
+// mayFulfilAtOnce: surplus payments that were given back leave an order that may be fulfilled.
+func mayFulfilAtOnce(s scenario) bool { return s.derived == payment.Paid && s.holds == "" }
+
+// end is what must be the same at the end of every order of arrival.
+type end struct {
+	Derived  payment.Status
+	Status   payment.Status // empty where a surplus may leave it ahead
+	Money    [2]int64
+	Payments map[string]payment.Payment
+	Refunds  map[string]payment.Refund
+	Disputes map[string]payment.Dispute
+	Holds    string
+	Ledger   map[string]int64 // by currency and direction
+}
+
+func endOf(t *testing.T, s scenario, store *storetest.Memory) end {
+	t.Helper()
+	o, err := store.Order(t.Context(), "o1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	effects, err := store.Effects(t.Context(), "o1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := o.Derive(s.rules)
+	e := end{
+		Derived: d.Status, Status: o.Status, Money: [2]int64{d.Captured, d.Refunded}, Payments: o.Payments,
+		Refunds: o.Refunds, Disputes: o.Disputes, Holds: holdList(d), Ledger: map[string]int64{},
+	}
+	if s.surplus {
+		e.Status = ""
+	}
+	for _, effect := range effects {
+		if entry, ok := effect.(payment.LedgerEntry); ok {
+			kind := string(entry.Type)
+			if entry.IsCapture() {
+				kind = "captured"
+			}
+			e.Ledger[kind+" "+entry.Amount.Currency] += entry.Amount.Amount
+		}
+	}
+	return e
+}
+
+// play feeds the facts one by one through the one function and checks every invariant after each.
+func play(t *testing.T, s scenario, order []payment.Fact) (end, payment.Order) {
+	t.Helper()
+	store := storetest.NewMemory()
+	checker := storetest.Checker{Store: store, Rules: s.rules}
+	o := s.order()
+	o.GatewayOrderID = ""
+	o, err := store.CreateOrder(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.GatewayOrderID = "order_1"
+	if err := store.Commit(t.Context(), payment.Commit{Order: o, Effects: []payment.Effect{payment.OrderPointer{GatewayOrderID: "order_1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	advancer := advance.Advancer{Store: store, Rules: s.rules, Now: fixed(day)}
+	for _, f := range order {
+		if _, err := advancer.Apply(t.Context(), "o1", advance.Step{Source: payment.SourceSweep, Facts: []payment.Fact{f}}); err != nil {
+			t.Fatal(err)
+		}
+		checker.Check(t, "o1")
+	}
+	o, err = store.Order(t.Context(), "o1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endOf(t, s, store), o
+}
+
+// TestConvergence plays every order of arrival of up to 6 facts, and the rotations and the reverse of longer lists.
+func TestConvergence(t *testing.T) {
+	sequences := 0
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			want, _ := play(t, s, s.facts)
+			for order := range arrivals(s.facts) {
+				sequences++
+				got, o := play(t, s, order)
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Fatalf("arrived as %v (-in the order written +as arrived)\n%s", order, diff)
+				}
+				if fulfilled := !o.FulfilledAt.IsZero(); s.fulfil != "early" && fulfilled != (s.fulfil == "yes") {
+					t.Fatalf("arrived as %v: fulfilled %t, want %s", order, fulfilled, s.fulfil)
+				}
+				if t.Failed() {
+					t.Fatalf("arrived as %v", order)
+				}
+			}
+		})
+	}
+	t.Logf("%d scenarios, %d sequences", len(scenarios), sequences)
+}
+
+// arrivals yields orders in which facts can arrive.
+func arrivals(l []payment.Fact) iter.Seq[[]payment.Fact] {
+	const exhaustive = 6
+	return func(yield func([]payment.Fact) bool) {
+		if len(l) <= exhaustive {
+			permute(slices.Clone(l), 0, yield)
+			return
+		}
+		reversed := slices.Clone(l)
+		slices.Reverse(reversed)
+		for _, base := range [][]payment.Fact{l, reversed} {
+			for i := range base {
+				if !yield(slices.Concat(base[i:], base[:i])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func permute(l []payment.Fact, done int, yield func([]payment.Fact) bool) bool {
+	if done == len(l) {
+		return yield(slices.Clone(l))
+	}
+	for i := done; i < len(l); i++ {
+		l[done], l[i] = l[i], l[done]
+		if !permute(l, done+1, yield) {
+			return false
+		}
+		l[done], l[i] = l[i], l[done]
+	}
+	return true
+}
+
+func TestMoves(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		facts []payment.Fact
+		want  string
+	}{
+		{"straight to refunded", facts{captured("A", 100), refund("r1", "A", processedRefund, 100)}, "pending>paid paid>refunded"},
+		{"failed first", facts{failed("A")}, "pending>failed"},
+		{"to partially refunded", facts{captured("A", 100), refund("r1", "A", processedRefund, 1)}, "pending>paid paid>partially_refunded"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, m := range payment.Apply(scenario{}.order(), c.facts, payment.Rules{}, day).Moves {
+				got = append(got, fmt.Sprintf("%s>%s", m.From, m.To))
+			}
+			if s := strings.Join(got, " "); s != c.want {
+				t.Errorf("moves %q, want %q", s, c.want)
+			}
+		})
+	}
+}
+
+func TestApplyLeavesItsInputAlone(t *testing.T) {
+	o := payment.Apply(scenario{}.order(), facts{authorized("A"), refund("r1", "A", pendingRefund, 10)}, payment.Rules{}, day).Order
+	before := fmt.Sprint(o)
+	payment.Apply(o, facts{captured("A", 100), captured("B", 50), dispute("d1", payment.PhaseFraud, payment.DisputeLost)}, payment.Rules{}, day)
+	if after := fmt.Sprint(o); after != before {
+		t.Errorf("input changed from %s to %s", before, after)
+	}
+}
+
+func TestAttemptsAreBounded(t *testing.T) {
+	o := scenario{}.order()
+	counted := 0
+	for i := range 500 {
+		f := failed("A")
+		f.ID = fmt.Sprintf("pay_%03d", i)
+		out := payment.Apply(o, facts{f}, payment.Rules{}, day)
+		for _, e := range out.Effects {
+			if _, ok := e.(payment.CountedAttempt); ok {
+				counted++
+			}
+		}
+		o = out.Order
+		if again := payment.Apply(o, facts{payment.CountedAttemptFact{PaymentID: f.ID}, f}, payment.Rules{}, day); again.Changed() {
+			t.Fatalf("attempt %d counted twice", i)
+		}
+	}
+	if len(o.Payments) != 20 || counted != 480 || o.FailedAttempts() != 500 {
+		t.Errorf("%d stored, %d counted, %d in all; want 20, 480, 500", len(o.Payments), counted, o.FailedAttempts())
+	}
+	late := payment.Apply(o, facts{captured("Z", 100)}, payment.Rules{}, day).Order
+	if late.Status != payment.Paid {
+		t.Errorf("a capture after many attempts leaves the order %s", late.Status)
+	}
+}
+
+func TestEffectsFitATransaction(t *testing.T) {
+	var l facts
+	for i := range 60 {
+		p := captured(fmt.Sprintf("A%02d", i), 10)
+		l = append(l, p, refund(fmt.Sprintf("r%02d", i), p.ID, processedRefund, 5))
+	}
+	s := scenario{partial: true}
+	out := payment.Apply(s.order(), l, s.rules, day)
+	if len(out.Effects) > 40 || !out.More {
+		t.Fatalf("%d effects, more %t; want at most 40, and more to come", len(out.Effects), out.More)
+	}
+	entries := map[payment.LedgerType]int{}
+	for {
+		for _, e := range out.Effects {
+			if entry, ok := e.(payment.LedgerEntry); ok {
+				entries[entry.Type]++
+			}
+		}
+		if !out.More {
+			break
+		}
+		out = payment.Apply(out.Order, nil, s.rules, day)
+	}
+	want := map[payment.LedgerType]int{payment.LedgerCaptured: 60, payment.LedgerRefunded: 60}
+	if !maps.Equal(entries, want) {
+		t.Errorf("ledger entries %v, want %v", entries, want)
+	}
+}
+
+func TestMoneyString(t *testing.T) {
+	for want, m := range map[string]payment.Money{
+		"499.00 INR": {Amount: 49900, Currency: "INR"}, "0.05 INR": {Amount: 5, Currency: "INR"},
+		"295 JPY": {Amount: 295, Currency: "JPY"}, "99.990 KWD": {Amount: 99990, Currency: "KWD"},
+		"-0.50 USD": {Amount: -50, Currency: "USD"},
+	} {
+		if got := m.String(); got != want {
+			t.Errorf("%d %s is %q, want %q", m.Amount, m.Currency, got, want)
+		}
+	}
+}
+
+func TestPark(t *testing.T) {
+	e := payment.Event{Key: payment.EventKey{Gateway: "razorpay", ID: "e"}, ReceivedAt: day}
+	for _, c := range []struct{ age, next string }{
+		{"0s", "1m"}, {"59s", "1m"}, {"1m", "5m"}, {"10m", "30m"}, {"45m", "2h"}, {"3h", "6h"}, {"23h", "24h"}, {"24h", ""},
+	} {
+		s := payment.Park(e, "payment.captured", "unknown", day.Add(duration(t, c.age)))
+		status, next := payment.EventParked, e.ReceivedAt.Add(duration(t, cmp.Or(c.next, "0s")))
+		if c.next == "" {
+			status, next = payment.EventIgnored, payment.Settlement{}.NextAt
+		}
+		if s.Status != status || !s.NextAt.Equal(next) {
+			t.Errorf("at age %s: %s, next at %s; want %s, next at %s", c.age, s.Status, s.NextAt, status, next)
+		}
+	}
+}

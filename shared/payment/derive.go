@@ -1,0 +1,222 @@
+package payment
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rules are the shop's choices.
+type Rules struct {
+	// AcceptOffers: an order that the gateway itself calls paid is covered, even if less than its amount was
+	// captured (the gateway's offers and discounts).
+	AcceptOffers bool
+	// FulfilWithin, if set, holds an order that is covered later than this after its creation.
+	FulfilWithin time.Duration
+}
+
+// Derivation is what the facts known of an order say, whatever the order in which they arrived.
+type Derivation struct {
+	Status   Status
+	Captured int64  // minor units of the order's currency that were captured for it
+	Refunded int64  // minor units of that which went back
+	Holds    []Hold // by reason, then subject
+}
+
+// HoldReason names why a person should look at an order.
+type HoldReason string
+
+// The hold reasons. Those in [HoldReason.Blocking] keep the order from being fulfilled.
+const (
+	HoldShort             HoldReason = "short"               // captured money does not cover the order
+	HoldOver              HoldReason = "over"                // more was captured than expected
+	HoldSurplus           HoldReason = "surplus"             // a payment too many: the others cover the order
+	HoldCurrency          HoldReason = "currency"            // captured in another currency; never counted
+	HoldStatusBehind      HoldReason = "status_behind"       // the facts say less than the order has already been
+	HoldRefundBeforeCover HoldReason = "refund_before_cover" // money went back before the order was covered
+	HoldConflict          HoldReason = "conflict"            // two captured amounts, or another order's payment
+	HoldRefundsUnread     HoldReason = "refunds_unread"      // the gateway speaks of refunds that we don't know
+	HoldRefundInFlight    HoldReason = "refund_in_flight"    // a pending refund would leave the order uncovered
+	HoldRefundReversed    HoldReason = "refund_reversed"     // a refund failed after it was processed
+	HoldDispute           HoldReason = "dispute"             // the customer's bank may take the money back, or did
+	HoldPaidAfterClose    HoldReason = "paid_after_close"    // covered although the shop had closed the order
+	HoldLate              HoldReason = "late"                // covered later than the shop wants to fulfil
+)
+
+// Blocking reports whether a hold of this reason keeps the order from being fulfilled until it is gone or
+// acknowledged.
+func (r HoldReason) Blocking() bool {
+	switch r {
+	case HoldConflict, HoldRefundsUnread, HoldRefundInFlight, HoldDispute, HoldPaidAfterClose, HoldLate:
+		return true
+	}
+	return false
+}
+
+// HoldKey names a hold: why, and about which payment, refund or dispute. Subject is empty for the order itself.
+type HoldKey struct {
+	Reason  HoldReason
+	Subject string
+}
+
+// Hold is a hold that the facts call for now.
+type Hold struct{ HoldKey }
+
+// HoldHistory is what happened to a hold since it first appeared. It stays when the hold is gone, so that a hold that
+// comes back alarms nobody twice.
+type HoldHistory struct {
+	Since        time.Time
+	Told         bool // subscribers have been told
+	Acknowledged *Acknowledgement
+}
+
+// Acknowledgement is a person's word that a hold may be disregarded.
+type Acknowledgement struct {
+	By  string
+	Why string
+	At  time.Time
+}
+
+// Derive says what the facts of o amount to. It is the whole of the rule; docs/design.md has its table.
+func (o Order) Derive(r Rules) Derivation {
+	m := o.tally()
+	covered := o.covers(m.captured, r)
+	net, due := m.captured-m.refunded, min(o.Amount.Amount, m.captured)
+
+	d := Derivation{Captured: m.captured, Refunded: m.refunded}
+	switch {
+	case !covered && o.anyAttemptFailed() && !o.Partial:
+		d.Status = Failed
+	case !covered:
+		d.Status = Pending
+	case net >= due:
+		d.Status = Paid
+	case net > 0:
+		d.Status = PartiallyRefunded
+	default:
+		d.Status = Refunded
+	}
+
+	hold := func(when bool, reason HoldReason, subject string) {
+		if when {
+			d.Holds = append(d.Holds, Hold{HoldKey{reason, subject}})
+		}
+	}
+	hold(!covered && m.captured > 0 && !o.Partial, HoldShort, "")
+	hold(!covered && m.refunded > 0, HoldRefundBeforeCover, "")
+	hold(d.Status == Paid && m.captured-m.leaving < due, HoldRefundInFlight, "")
+	hold(statusRank[d.Status] < statusRank[o.Status], HoldStatusBehind, "")
+	hold(covered && !o.ClosedAt.IsZero(), HoldPaidAfterClose, "")
+	hold(r.FulfilWithin > 0 && o.PaidAt.Sub(o.CreatedAt) > r.FulfilWithin, HoldLate, "")
+	if d.Status == Paid && net > due {
+		extra := o.surplus(m, r)
+		for _, id := range extra {
+			hold(true, HoldSurplus, id)
+		}
+		hold(len(extra) == 0, HoldOver, "")
+	}
+	for id, p := range o.Payments {
+		hold(p.IsCaptured() && p.Captured.Currency != o.Amount.Currency, HoldCurrency, id)
+		hold(p.Conflict || p.OtherID != "", HoldConflict, id)
+		hold(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id)
+	}
+	for id, refund := range o.Refunds {
+		hold(refund.Seen.Processed && refund.Seen.Failed, HoldRefundReversed, id)
+	}
+	for id, dispute := range o.Disputes {
+		hold(!dispute.settled(), HoldDispute, id)
+	}
+	slices.SortFunc(d.Holds, func(a, b Hold) int {
+		return cmp.Or(strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.Subject, b.Subject))
+	})
+	return d
+}
+
+// fulfils is the rule for handing over the goods, tested on every Apply, so that the release of a hold can trigger it.
+func (o Order) fulfils(d Derivation) bool {
+	if o.Status != Paid || d.Status != Paid || !o.FulfilledAt.IsZero() {
+		return false
+	}
+	return !slices.ContainsFunc(d.Holds, func(h Hold) bool {
+		return h.Reason.Blocking() && o.Holds[h.HoldKey].Acknowledged == nil
+	})
+}
+
+// covers reports whether an amount captured, in minor units of the order's currency, pays the order.
+func (o Order) covers(captured int64, r Rules) bool {
+	return captured > 0 && (captured >= o.Amount.Amount || r.AcceptOffers && o.GatewayPaid)
+}
+
+func (o Order) anyAttemptFailed() bool {
+	if o.CountedAttempts > 0 {
+		return true
+	}
+	for _, p := range o.Payments {
+		if p.Failed || p.Voided && !p.IsCaptured() {
+			return true
+		}
+	}
+	return false
+}
+
+// tally is the order's money, in minor units of its currency, over the payments that count.
+type tally struct {
+	captured int64
+	refunded int64            // by refunds seen processed
+	leaving  int64            // by refunds that are processed or may still become it
+	back     map[string]int64 // refunded, by payment
+	known    map[string]int64 // of every refund known, whatever its status, by payment
+}
+
+func (o Order) tally() tally {
+	t := tally{back: map[string]int64{}, known: map[string]int64{}}
+	for _, p := range o.Payments {
+		if o.counts(p) {
+			t.captured += p.Captured.Amount
+		}
+	}
+	for _, r := range o.Refunds {
+		if !o.counts(o.Payments[r.PaymentID]) || r.Amount.Currency != o.Amount.Currency {
+			continue
+		}
+		t.known[r.PaymentID] += r.Amount.Amount
+		if r.Seen.Processed {
+			t.refunded += r.Amount.Amount
+			t.back[r.PaymentID] += r.Amount.Amount
+		}
+		if r.Seen.Processed || !r.Seen.Failed {
+			t.leaving += r.Amount.Amount
+		}
+	}
+	return t
+}
+
+// surplus lists the payments without whose remaining money the earlier ones still cover the order, if there is a
+// payment too many at all. Earlier is by the gateway's time of creation, then by id.
+func (o Order) surplus(m tally, r Rules) []string {
+	var counted []Payment
+	spare := false
+	for _, p := range o.Payments {
+		if o.counts(p) {
+			counted = append(counted, p)
+			spare = spare || o.covers(m.captured-p.Captured.Amount, r)
+		}
+	}
+	if !spare {
+		return nil
+	}
+	slices.SortFunc(counted, func(a, b Payment) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	var kept int64
+	var extra []string
+	for _, p := range counted {
+		remaining := p.Captured.Amount - m.back[p.ID]
+		if o.covers(kept, r) && remaining > 0 {
+			extra = append(extra, p.ID)
+		}
+		kept += remaining
+	}
+	return extra
+}

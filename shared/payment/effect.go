@@ -1,0 +1,191 @@
+package payment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// maxEffects bounds what one transaction carries beside the order and the event. DynamoDB takes 100 actions
+// (TransactWriteItems); the rest follows in the next transaction.
+const maxEffects = 40
+
+// An Effect is a row that an order's change brings with it, in the same transaction. Its key is made of business ids
+// and the database refuses a second one, so that no effect happens twice. The effects are [Fulfilment],
+// [LedgerEntry], [PaymentPointer], [OrderPointer], [CountedAttempt] and [Notification].
+type Effect interface{ effect() }
+
+// Fulfilment hands the goods over. There is one per order, and it is the notification that the order is paid.
+type Fulfilment struct {
+	Captured Money // what had been captured for the order
+}
+
+// LedgerEntry books money. There is one per subject and type.
+type LedgerEntry struct {
+	SubjectID string // the payment, refund or dispute
+	Type      LedgerType
+	PaymentID string
+	Amount    Money // negative only in a correction
+}
+
+// LedgerType says what a ledger entry books.
+type LedgerType string
+
+// The ledger entry types. A correction has a type of its own, see [LedgerEntry.IsCapture].
+const (
+	LedgerCaptured    LedgerType = "captured"     // subject: payment
+	LedgerRefunded    LedgerType = "refunded"     // subject: refund
+	LedgerReversed    LedgerType = "reversed"     // subject: refund that failed after it was booked
+	LedgerDisputeLost LedgerType = "dispute_lost" // subject: dispute
+)
+
+const ledgerCorrected = "corrected_to_"
+
+// IsCapture reports whether the entry books captured money or corrects what was booked, because the gateway named
+// another captured amount for the same payment later.
+func (e LedgerEntry) IsCapture() bool {
+	return e.Type == LedgerCaptured || len(e.Type) > len(ledgerCorrected) && e.Type[:len(ledgerCorrected)] == ledgerCorrected
+}
+
+// PaymentPointer claims a payment for the order, across all orders.
+type PaymentPointer struct{ PaymentID string }
+
+// OrderPointer leads from the gateway's order to ours.
+type OrderPointer struct{ GatewayOrderID string }
+
+// CountedAttempt remembers that a failed attempt which the order does not keep has been counted.
+type CountedAttempt struct{ PaymentID string }
+
+// Notification tells subscribers one thing about the order, once.
+type Notification struct {
+	Key    string // unique within the order: "failed", "refund#rfnd_1#processed", "hold#short#"
+	Status Status // of the order
+	About  string // the payment, refund or dispute that it is about; empty for the order itself
+	Amount Money  // of the refund, or the order's
+}
+
+func (Fulfilment) effect()     {}
+func (LedgerEntry) effect()    {}
+func (PaymentPointer) effect() {}
+func (OrderPointer) effect()   {}
+func (CountedAttempt) effect() {}
+func (Notification) effect()   {}
+
+// owing collects the effects of one change and keeps them within what a transaction carries.
+type owing struct {
+	effects []Effect
+	more    bool // something had to wait for the next transaction
+}
+
+// add takes the effects together or not at all, and reports which.
+func (w *owing) add(effects ...Effect) bool {
+	if len(w.effects)+len(effects) > maxEffects {
+		w.more = true
+		return false
+	}
+	w.effects = append(w.effects, effects...)
+	return true
+}
+
+// owe adds what o's state calls for and is not written yet, and marks it in o. Pointers come first: money counts only
+// for the order whose pointer stands. Refunds come before captures, so that what is left over is never more than true.
+func (w *owing) owe(o *Order, d Derivation, moves []Move, at time.Time) {
+	for _, m := range moves {
+		if m.To != Paid { // the fulfilment tells that
+			w.add(Notification{Key: string(m.To), Status: m.To, Amount: o.Amount})
+		}
+	}
+	payments := slices.Sorted(maps.Keys(o.Payments))
+	for _, id := range payments {
+		p := o.Payments[id]
+		if p.OtherID == "" && !p.Pointed && paymentRank[p.Status] > 0 {
+			p.Pointed = w.add(PaymentPointer{id})
+			o.Payments[id] = p
+		}
+	}
+	if o.fulfils(d) && !w.more && w.add(Fulfilment{Money{d.Captured, o.Amount.Currency}}) {
+		o.FulfilledAt = at
+	}
+	w.oweRefunds(o)
+	for _, id := range payments {
+		p := o.Payments[id]
+		if p.IsCaptured() && p.Pointed && p.Booked != p.Captured && w.add(p.bookings()...) {
+			p.Booked = p.Captured
+			o.Payments[id] = p
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(o.Disputes)) {
+		dispute := o.Disputes[id]
+		if dispute.EverLost && !dispute.Booked {
+			taken := Money{dispute.Deducted, dispute.Amount.Currency}
+			if taken.Amount == 0 {
+				taken = dispute.Amount
+			}
+			dispute.Booked = w.add(LedgerEntry{id, LedgerDisputeLost, dispute.PaymentID, taken})
+			o.Disputes[id] = dispute
+		}
+	}
+	for _, h := range d.Holds {
+		history := o.Holds[h.HoldKey]
+		if history.Since.IsZero() {
+			history.Since = at
+		}
+		if !history.Told {
+			key := fmt.Sprintf("hold#%s#%s", h.Reason, h.Subject)
+			history.Told = w.add(Notification{Key: key, Status: o.Status, About: h.Subject, Amount: o.Amount})
+		}
+		o.Holds[h.HoldKey] = history
+	}
+}
+
+func (w *owing) oweRefunds(o *Order) {
+	for _, id := range slices.Sorted(maps.Keys(o.Refunds)) {
+		r := o.Refunds[id]
+		p := o.Payments[r.PaymentID]
+		if r.Seen.Processed && !r.Booked && p.IsCaptured() && p.Pointed {
+			r.Booked = w.add(LedgerEntry{id, LedgerRefunded, r.PaymentID, r.Amount})
+		}
+		if r.Booked && r.Seen.Failed && !r.Reversed {
+			r.Reversed = w.add(LedgerEntry{id, LedgerReversed, r.PaymentID, r.Amount})
+		}
+		for _, s := range r.Seen.List() {
+			if r.Told.With(s) != r.Told && w.add(Notification{
+				Key: fmt.Sprintf("refund#%s#%s", id, s), Status: o.Status, About: id, Amount: r.Amount,
+			}) {
+				r.Told = r.Told.With(s)
+			}
+		}
+		o.Refunds[id] = r
+	}
+}
+
+// bookings are the entries that bring the ledger from what is booked to what is captured.
+func (p Payment) bookings() []Effect {
+	if p.Booked == (Money{}) {
+		return []Effect{LedgerEntry{p.ID, LedgerCaptured, p.ID, p.Captured}}
+	}
+	correction := func(m Money) Effect {
+		kind := fmt.Sprintf("%s%d_%s_%s", ledgerCorrected, p.Captured.Amount, p.Captured.Currency, m.Currency)
+		return LedgerEntry{p.ID, LedgerType(kind), p.ID, m}
+	}
+	if p.Booked.Currency == p.Captured.Currency {
+		return []Effect{correction(Money{p.Captured.Amount - p.Booked.Amount, p.Captured.Currency})}
+	}
+	return []Effect{correction(Money{-p.Booked.Amount, p.Booked.Currency}), correction(p.Captured)}
+}
+
+// List returns the statuses in the set, in the order in which a refund usually passes them.
+func (r RefundStates) List() []RefundStatus {
+	var l []RefundStatus
+	if r.Pending {
+		l = append(l, RefundPending)
+	}
+	if r.Processed {
+		l = append(l, RefundProcessed)
+	}
+	if r.Failed {
+		l = append(l, RefundFailed)
+	}
+	return l
+}

@@ -1,0 +1,39 @@
+package payment
+
+import "errors"
+
+// What a store answers when a condition stops a write or there is nothing to read. Every adapter translates its own
+// errors into these once; callers match them with errors.Is.
+var (
+	// ErrNotFound: there is no such row.
+	ErrNotFound = errors.New("not found")
+	// ErrEventExists: an event with this key is already stored. The stored one comes with it.
+	ErrEventExists = errors.New("event already stored")
+	// ErrEventApplied: the event is APPLIED, which is final.
+	ErrEventApplied = errors.New("event already applied")
+	// ErrOrderExists: an order with this id is already stored. The stored one comes with it.
+	ErrOrderExists = errors.New("order already stored")
+	// ErrVersionConflict: somebody else wrote the order since it was read. Read it again and decide again.
+	ErrVersionConflict = errors.New("order was changed by somebody else")
+	// ErrEffectConflict: an effect's row is already there and says something else. A person has to look.
+	ErrEffectConflict = errors.New("effect is already recorded with other content")
+	// ErrEventTooLarge: the event does not fit into a row. Keep a reduced body instead.
+	ErrEventTooLarge = errors.New("event too large to store")
+	// ErrNewerVersion: a row or message was written by a newer release than this one. Leave it to that release.
+	ErrNewerVersion = errors.New("written by a newer release")
+)
+
+// What a gateway's answer to a call comes to, whichever gateway it is.
+var (
+	// ErrGatewayRefused: the gateway said no. It was not done, and asking again will not help.
+	ErrGatewayRefused = errors.New("the gateway refused")
+	// ErrOutcomeUnknown: it may or may not have been done. Read back before anything else.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+)
+
+// CorrectionError is a store's answer to a commit that rests on something the table knows better: a payment that
+// belongs to another order, or an attempt that is already counted. Nothing was written. Apply the order again with
+// these facts in front of the others.
+type CorrectionError struct{ Facts []Fact }
+
+func (e *CorrectionError) Error() string { return "the table knows better about a payment" }

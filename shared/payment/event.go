@@ -1,0 +1,85 @@
+package payment
+
+import (
+	"fmt"
+	"time"
+)
+
+// EventKey names one event of one gateway, across deliveries.
+type EventKey struct {
+	Gateway string
+	ID      string // the gateway's event id, or "sha256:<hex of body>" where it sent none that is fit to use
+}
+
+// String is the key as operators write it: "razorpay/Q2bFh...".
+func (k EventKey) String() string { return k.Gateway + "/" + k.ID }
+
+// EventStatus says what became of a delivered event. Only APPLIED is final: everything else may still be applied by
+// a redrive, a replay or the sweep.
+type EventStatus string
+
+// The event statuses.
+const (
+	EventReceived EventStatus = "RECEIVED" // stored, and handed to the queue or about to be
+	EventParked   EventStatus = "PARKED"   // its order is unknown, or it cannot be decoded: tried again later
+	EventFailed   EventStatus = "FAILED"   // gave up for now; its message is in the dead letter queue
+	EventIgnored  EventStatus = "IGNORED"  // of no concern to any order of ours
+	EventApplied  EventStatus = "APPLIED"  // merged into its order, even if it taught us nothing
+)
+
+// Event is one verified delivery as it is kept: the raw bytes and what became of them.
+type Event struct {
+	Key        EventKey
+	Status     EventStatus
+	Verdict    string // why the status is what it is, in one sentence for an operator
+	Type       string // the gateway's name for it, such as "payment.captured"; empty until decoded
+	OrderID    string // ours; empty until known
+	Body       []byte // as received, byte for byte, unless Reduced
+	Reduced    bool   // the body was too large for a row: Body holds only what decoding reads
+	SHA256     string // hex digest of the body as received
+	VerifiedBy string // label of the secret that verified it
+	Mode       Mode
+	Attempts   int // how often it was settled
+	ReceivedAt time.Time
+	NextAt     time.Time // when somebody should look again; zero if nobody need
+	ExpiresAt  time.Time // when the row may be dropped
+}
+
+// Settlement is what processing made of an event. It is written only where the event is not APPLIED yet.
+type Settlement struct {
+	Key        EventKey
+	Status     EventStatus
+	Verdict    string
+	Type       string
+	OrderID    string
+	ReceivedAt time.Time // of the event: an order's history sorts by it
+	NextAt     time.Time
+}
+
+// Settle begins the settlement of e.
+func (e Event) Settle(status EventStatus, kind, orderID, verdict string) Settlement {
+	return Settlement{
+		Key: e.Key, Status: status, Verdict: verdict, Type: kind, OrderID: orderID, ReceivedAt: e.ReceivedAt,
+	}
+}
+
+// parkedRetries are the waiting times before an event without an order is tried again. After the last it is IGNORED.
+var parkedRetries = []time.Duration{
+	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+}
+
+// Park settles an event whose order is not known (yet): PARKED until the next try, or IGNORED 24 hours after the
+// event was received. It may be early, or belong to another shop on the same gateway account.
+func Park(e Event, kind, why string, at time.Time) Settlement {
+	s := e.Settle(EventParked, kind, "", why)
+	age := at.Sub(e.ReceivedAt)
+	for _, wait := range parkedRetries {
+		if age < wait {
+			s.NextAt = e.ReceivedAt.Add(wait)
+			return s
+		}
+	}
+	s.Status = EventIgnored
+	s.Verdict = fmt.Sprintf("%s, and still so after %s", why, parkedRetries[len(parkedRetries)-1])
+	return s
+}

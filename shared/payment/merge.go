@@ -1,0 +1,138 @@
+package payment
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+func (f PaymentFact) merge(o *Order) string {
+	p, known := o.Payments[f.ID]
+	before := p
+	p.ID = f.ID
+	p.Status = later(paymentRank, p.Status, f.Status)
+	p.Failed = p.Failed || f.Failed
+	p.Amount = o.largest(p.Amount, f.Amount)
+	p.CreatedAt = earliest(p.CreatedAt, f.CreatedAt)
+	switch {
+	case f.Status == PaymentCaptured, f.Status == PaymentRefunded && f.Captured:
+		p.Conflict = p.Conflict || p.Captured.Amount > 0 && p.Captured != f.Amount
+		p.Captured = o.largest(p.Captured, f.Amount)
+		p.Claim = max(p.Claim, f.AmountRefunded)
+		if f.Status == PaymentRefunded {
+			p.Claim = max(p.Claim, f.Amount.Amount)
+		}
+	case f.Status == PaymentRefunded:
+		p.Voided = true
+	}
+	o.Payments[f.ID] = p
+	if known && p == before {
+		return ""
+	}
+	return fmt.Sprintf("payment %s %s", f.ID, f.says())
+}
+
+// says is what the fact claims, in words.
+func (f PaymentFact) says() string {
+	switch {
+	case f.Failed && f.Status == PaymentCreated:
+		return "failed"
+	case f.Status == PaymentRefunded && !f.Captured:
+		return "was voided without having been captured"
+	case f.AmountRefunded > 0:
+		return fmt.Sprintf("%s %s, %s of it refunded", f.Status, f.Amount, Money{f.AmountRefunded, f.Amount.Currency})
+	}
+	return fmt.Sprintf("%s %s", f.Status, f.Amount)
+}
+
+func (f RefundFact) merge(o *Order) string {
+	r, known := o.Refunds[f.ID]
+	before := r
+	r.ID = f.ID
+	r.PaymentID = max(r.PaymentID, f.PaymentID)
+	r.Receipt = max(r.Receipt, f.Receipt)
+	r.Amount = o.largest(r.Amount, f.Amount)
+	r.Seen = r.Seen.With(f.Status)
+	o.Refunds[f.ID] = r
+	if known && r == before {
+		return ""
+	}
+	return fmt.Sprintf("refund %s of payment %s %s %s", f.ID, f.PaymentID, f.Status, f.Amount)
+}
+
+func (f DisputeFact) merge(o *Order) string {
+	d, known := o.Disputes[f.ID]
+	before := d
+	d.ID = f.ID
+	d.PaymentID = max(d.PaymentID, f.PaymentID)
+	d.Amount = o.largest(d.Amount, f.Amount)
+	d.Deducted = max(d.Deducted, f.Deducted)
+	d.EverLost = d.EverLost || f.Status == DisputeLost
+	if !known || f.follows(d) {
+		d.Phase, d.Status = f.Phase, f.Status
+	}
+	o.Disputes[f.ID] = d
+	if known && d == before {
+		return ""
+	}
+	return fmt.Sprintf("dispute %s of payment %s %s in phase %s", f.ID, f.PaymentID, f.Status, f.Phase)
+}
+
+// follows reports whether the fact is a later word on d: a later phase, or a later or worse status in the same one.
+func (f DisputeFact) follows(d Dispute) bool {
+	return cmp.Or(
+		cmp.Compare(disputePhaseRank[f.Phase], disputePhaseRank[d.Phase]),
+		cmp.Compare(disputeStatusRank[f.Status], disputeStatusRank[d.Status]),
+	) > 0
+}
+
+func (f OrderFact) merge(o *Order) string {
+	if !f.Paid || f.Amount != o.Amount || o.GatewayPaid {
+		return ""
+	}
+	o.GatewayPaid = true
+	return fmt.Sprintf("gateway order %s paid", f.GatewayOrderID)
+}
+
+func (f ForeignPaymentFact) merge(o *Order) string {
+	p := o.Payments[f.PaymentID]
+	if p.OtherID != "" {
+		return ""
+	}
+	p.ID, p.OtherID = f.PaymentID, f.OrderID
+	p.Status = later(paymentRank, p.Status, PaymentCreated)
+	o.Payments[f.PaymentID] = p
+	return fmt.Sprintf("payment %s belongs to order %s", f.PaymentID, f.OrderID)
+}
+
+// A counted attempt leaves no trace in the order: it keeps the attempt from being counted again, see [Order.learn].
+func (f CountedAttemptFact) merge(*Order) string { return "" }
+
+// largest is the maximum of two amounts. An amount in the order's own currency is larger than any other, so that the
+// maximum does not depend on which was seen first.
+func (o *Order) largest(a, b Money) Money {
+	own := func(m Money) int {
+		if m.Currency == o.Amount.Currency {
+			return 1
+		}
+		return 0
+	}
+	if cmp.Or(cmp.Compare(own(a), own(b)), cmp.Compare(a.Amount, b.Amount), cmp.Compare(a.Currency, b.Currency)) >= 0 {
+		return a
+	}
+	return b
+}
+
+func later[S ~string](rank map[S]int, a, b S) S {
+	if a != "" && rank[a] >= rank[b] {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,151 @@
+package payment
+
+import (
+	"maps"
+	"time"
+)
+
+// maxStoredAttempts is how many attempts that were never authorized an order keeps one by one. Further ones are only
+// counted, so that card testing cannot grow the order without bound.
+const maxStoredAttempts = 20
+
+// Order is the shop's order as we know it: what is expected, what the gateway says, and what follows.
+type Order struct {
+	ID             string // the shop's own id
+	Gateway        string
+	Mode           Mode
+	Account        string // the gateway's id of the merchant account; empty: not compared
+	GatewayOrderID string // empty until the gateway has created its order
+	Amount         Money  // expected, > 0
+	Partial        bool   // the customer may pay in parts
+	Notes          map[string]string
+
+	// What the gateway says.
+
+	Payments        map[string]Payment
+	Refunds         map[string]Refund
+	Disputes        map[string]Dispute
+	GatewayPaid     bool // the gateway called its own order paid, with our amount and currency
+	CountedAttempts int  // failed attempts beyond those in Payments
+
+	// What follows.
+
+	Status      Status
+	Holds       map[HoldKey]HoldHistory // every hold that ever appeared
+	PaidAt      time.Time               // first time captured money covered the order
+	FulfilledAt time.Time
+	ClosedAt    time.Time // the shop released the stock
+	CloseReason string
+	Version     int64 // grows by one with every write; 0: not stored yet
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Payment is one attempt of a customer as we know it.
+type Payment struct {
+	ID        string
+	Status    PaymentStatus
+	Failed    bool   // seen failed at least once
+	Voided    bool   // an authorization that went back to the customer without having been captured
+	Amount    Money  // largest seen
+	Captured  Money  // largest captured amount seen; zero until captured
+	Conflict  bool   // two different captured amounts were seen
+	Claim     int64  // largest amount the gateway said was refunded of it, minor units of Captured's currency
+	OtherID   string // our other order that has this payment; it is never counted here
+	CreatedAt time.Time
+
+	Pointed bool  // its pointer row is written
+	Booked  Money // how much of it is in the ledger
+}
+
+// IsCaptured reports whether money was ever captured, in whatever currency, for this order.
+func (p Payment) IsCaptured() bool { return p.Captured.Amount > 0 && p.OtherID == "" }
+
+// Refund is one refund of a payment as we know it.
+type Refund struct {
+	ID        string
+	PaymentID string
+	Amount    Money
+	Receipt   string
+	Seen      RefundStates // every status in which it was seen
+
+	Told     RefundStates // the statuses that subscribers are told of
+	Booked   bool         // it is in the ledger
+	Reversed bool         // its reversal is in the ledger
+}
+
+// RefundStates is a set of refund statuses.
+type RefundStates struct{ Pending, Processed, Failed bool }
+
+// With returns the set with s in it.
+func (r RefundStates) With(s RefundStatus) RefundStates {
+	switch s {
+	case RefundProcessed:
+		r.Processed = true
+	case RefundFailed:
+		r.Failed = true
+	default:
+		r.Pending = true
+	}
+	return r
+}
+
+// Status is the one word for the refund: failed, processed or pending. A refund that failed after it was processed
+// is failed.
+func (r Refund) Status() RefundStatus {
+	switch {
+	case r.Seen.Failed:
+		return RefundFailed
+	case r.Seen.Processed:
+		return RefundProcessed
+	}
+	return RefundPending
+}
+
+// Dispute is one dispute of a payment as we know it.
+type Dispute struct {
+	ID        string
+	PaymentID string
+	Status    DisputeStatus
+	Phase     DisputePhase
+	Amount    Money
+	Deducted  int64 // minor units of Amount's currency
+	EverLost  bool  // seen lost in some phase, even if a later one was won
+
+	Booked bool // its loss is in the ledger
+}
+
+// settled reports whether the dispute no longer threatens the money.
+func (d Dispute) settled() bool { return d.Status == DisputeWon || d.Status == DisputeClosed }
+
+// FailedAttempts counts every attempt that was seen failing.
+func (o Order) FailedAttempts() int {
+	n := o.CountedAttempts
+	for _, p := range o.Payments {
+		if p.Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// counts reports whether a payment's captured money counts towards o.
+func (o Order) counts(p Payment) bool {
+	return p.IsCaptured() && p.Captured.Currency == o.Amount.Currency
+}
+
+// clone returns a copy of o that shares no map with it.
+func (o Order) clone() Order {
+	o.Payments = orEmpty(o.Payments)
+	o.Refunds = orEmpty(o.Refunds)
+	o.Disputes = orEmpty(o.Disputes)
+	o.Holds = orEmpty(o.Holds)
+	return o
+}
+
+func orEmpty[K comparable, V any](m map[K]V) map[K]V {
+	if c := maps.Clone(m); c != nil {
+		return c
+	}
+	return map[K]V{}
+}

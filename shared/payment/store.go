@@ -1,0 +1,23 @@
+package payment
+
+import "time"
+
+// Commit is one change of an order, written as a whole or not at all.
+type Commit struct {
+	// Order is the order as it should be. It is written only where the stored version is still Order.Version, and
+	// with the next version; version 0 means that there must be no such order yet.
+	Order Order
+	// Effects are rows that must not be there yet. One that is there with the same content counts as written.
+	Effects []Effect
+	// Event, if set, settles the delivery that caused the change, where it is not APPLIED yet.
+	Event *Settlement
+	// Change, if set, says what caused the change where no event did. It is kept in the order's history.
+	Change *Change
+}
+
+// Change is an entry in an order's history for what no event caused.
+type Change struct {
+	Source Source
+	What   string // in words
+	At     time.Time
+}

@@ -1,0 +1,162 @@
+package razorpay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"paidonce/shared/payment"
+)
+
+// DefaultURL is where the gateway's API lives.
+const DefaultURL = "https://api.razorpay.com"
+
+const (
+	attemptTimeout = 10 * time.Second
+	readAttempts   = 3
+	firstBackoff   = 200 * time.Millisecond
+	maxBackoff     = 30 * time.Second // whatever the gateway asks for
+	maxAnswer      = 1 << 20          // bytes
+)
+
+// A Client calls the gateway's REST API. Create it once: it keeps connections open. It is safe for concurrent use.
+//
+// Reads are tried up to three times, with jittered pauses, after a broken connection, a timeout, 408, 425, 429 and 5xx,
+// for as long as their context lasts. Writes are tried once: whether to ask again is the caller's decision
+// ([Refused], [NotDone]).
+type Client struct {
+	base      *url.URL // with /v1
+	keyID     string
+	keySecret string
+	mode      payment.Mode // empty unless known from the key's document
+	http      http.Client
+	timeout   time.Duration // per attempt
+	sleep     func(context.Context, time.Duration) error
+}
+
+// An Option changes how a [Client] works.
+type Option func(*Client)
+
+// WithHTTPClient makes the client use h's transport, jar and timeout. Redirects are not followed either way.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = *h } }
+
+// WithAttemptTimeout limits each attempt, the reading of its answer included. The default is 10 seconds.
+func WithAttemptTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
+
+// WithSleep replaces the pause between attempts. It must return the context's error when the context ends first.
+func WithSleep(sleep func(context.Context, time.Duration) error) Option {
+	return func(c *Client) { c.sleep = sleep }
+}
+
+// New returns a client for the API at baseURL ([DefaultURL], or another scheme and host, without /v1). The key travels
+// in every request, so plain http is refused except to this machine.
+func New(baseURL, keyID, keySecret string, options ...Option) (*Client, error) {
+	base, err := url.Parse(baseURL)
+	switch {
+	case err != nil:
+		return nil, errors.New("razorpay: the API's URL cannot be parsed") // the error would repeat it
+	case base.Host == "" || base.User != nil || base.RawQuery != "":
+		return nil, errors.New("razorpay: the API's URL wants a scheme and a host, and no more than a path")
+	case base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())):
+		return nil, errors.New("razorpay: the API's URL must be https")
+	case keyID == "" || keySecret == "":
+		return nil, errors.New("razorpay: no API key")
+	}
+	c := &Client{
+		base: base.JoinPath("v1"), keyID: keyID, keySecret: keySecret, timeout: attemptTimeout, sleep: pause,
+	}
+	for _, option := range options {
+		option(c)
+	}
+	// A redirected POST would become a GET, and its answer pass for the POST's.
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+// get reads path into answer.
+func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) error {
+	for attempt := 1; ; attempt++ {
+		err := c.do(ctx, http.MethodGet, path, query, nil, answer)
+		if err == nil || attempt == readAttempts || ctx.Err() != nil || !retryable(err) {
+			return err
+		}
+		wait := backoff(attempt, err)
+		if deadline, ok := ctx.Deadline(); wait > maxBackoff || ok && time.Until(deadline) <= wait {
+			return err // says more than that the time is up
+		}
+		if c.sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// backoff returns how long to wait after an attempt that failed: what the gateway asks for, or between half and all of
+// a pause that doubles.
+func backoff(attempt int, err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		return e.RetryAfter
+	}
+	full := firstBackoff << (attempt - 1)
+	return full/2 + rand.N(full/2)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// do sends one request and decodes the answer. The ids in path must be words.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	target := c.base.JoinPath(path)
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.SetBasicAuth(c.keyID, c.keySecret)
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "paidonce")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		return newError(response.StatusCode, response.Header, text)
+	case err != nil:
+		return fmt.Errorf("read the answer: %w", err)
+	case len(text) > maxAnswer:
+		return fmt.Errorf("%w: the answer is larger than %d bytes", ErrUndecodable, maxAnswer)
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		var mismatch *json.UnmarshalTypeError
+		if errors.As(err, &mismatch) {
+			err = wrongType(mismatch)
+		}
+		return fmt.Errorf("%w: %w", ErrUndecodable, err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package razorpay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"paidonce/shared/payment"
+)
+
+// TestOutcome holds what a caller can tell from each failure of the one call that must not be repeated blindly.
+func TestOutcome(t *testing.T) {
+	const private = "cardholder Asha Rao"
+	envelope := `{"error":{"code":"BAD_REQUEST_ERROR","description":"` + private + `","source":"business","step":"payment_initiation",` +
+		`"reason":"input_validation_failed","metadata":{},"field":"amount"}}`
+	for name, test := range map[string]struct {
+		status           int
+		body             string
+		refused, notDone bool
+		text             string
+	}{
+		"400":              {400, envelope, true, true, "razorpay: create order: HTTP 400 BAD_REQUEST_ERROR (input_validation_failed)"},
+		"400 without JSON": {400, "<h1>" + private + "</h1>", true, true, "razorpay: create order: HTTP 400"},
+		"400 with NA": {400, `{"error":{"code":"BAD_REQUEST_ERROR","description":"` + private + `","reason":"NA"}}`, true, true,
+			"razorpay: create order: HTTP 400 BAD_REQUEST_ERROR"},
+		"400 with odd types": {400, `{"error":{"code":["x"],"description":{},"reason":"null","field":false}}`, true, true,
+			"razorpay: create order: HTTP 400"},
+		"400 with text for a code": {400, `{"error":{"code":"` + private + `","reason":"` + private + `"}}`, true, true,
+			"razorpay: create order: HTTP 400"},
+		"401": {401, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Authentication failed"}}`, true, true,
+			"razorpay: create order: HTTP 401 BAD_REQUEST_ERROR"},
+		"404": {404, "", true, true, "razorpay: create order: HTTP 404"},
+		"408": {408, "", false, false, "razorpay: create order: HTTP 408"},
+		"409, the other envelope": {409, `{"error":{"code":409,"message":"` + private + `","errors":[{"reason":"duplicate","message":"x"}]}}`,
+			false, false, "razorpay: create order: HTTP 409 409 (duplicate)"},
+		"425":               {425, "", false, false, "razorpay: create order: HTTP 425"},
+		"429":               {429, `{"error":{"code":"BAD_REQUEST_ERROR"}}`, false, true, "razorpay: create order: HTTP 429 BAD_REQUEST_ERROR"},
+		"500":               {500, `{"error":{"code":"SERVER_ERROR"}}`, false, false, "razorpay: create order: HTTP 500 SERVER_ERROR"},
+		"502 in HTML":       {502, "<html>Bad Gateway " + private + "</html>", false, false, "razorpay: create order: HTTP 502"},
+		"504 empty":         {504, "", false, false, "razorpay: create order: HTTP 504"},
+		"redirect":          {302, "", false, false, "razorpay: create order: HTTP 302"},
+		"200 empty":         {200, "", false, false, "razorpay: create order: undecodable: unexpected end of JSON input"},
+		"200 without an id": {200, "{}", false, false, "razorpay: create order: undecodable: an order has no id"},
+		"200 with an error": {200, envelope, false, false, "razorpay: create order: undecodable: an order has no id"},
+		"200 with a float":  {200, strings.ReplaceAll(orderJSON, "49900", "499.5"), false, false, "razorpay: create order: undecodable: wrong JSON type of amount"},
+		"200 cut off":       {200, orderJSON[:40], false, false, "razorpay: create order: undecodable: unexpected end of JSON input"},
+		"200 far too large": {200, strings.Repeat(" ", 2<<20) + orderJSON, false, false, "razorpay: create order: undecodable: the answer is larger than 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			client := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+				calls.Add(1)
+				w.Header().Set("Location", "/v1/elsewhere")
+				w.WriteHeader(test.status)
+				io.WriteString(w, test.body)
+			})
+			_, err := client.CreateOrder(t.Context(), OrderRequest{Amount: payment.Money{Amount: 100, Currency: "INR"}})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if err.Error() != test.text {
+				t.Errorf("error\n got %v\nwant %s", err, test.text)
+			}
+			if Refused(err) != test.refused || NotDone(err) != test.notDone {
+				t.Errorf("Refused %t, NotDone %t, want %t, %t", Refused(err), NotDone(err), test.refused, test.notDone)
+			}
+			var e *Error
+			if test.status != 200 && (!errors.As(err, &e) || e.HTTPStatus != test.status) {
+				t.Errorf("status %v, want %d", e, test.status)
+			}
+			if n := calls.Load(); n != 1 {
+				t.Errorf("%d calls, want 1", n)
+			}
+		})
+	}
+}
+
+func TestErrorDetails(t *testing.T) {
+	client := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(400)
+		io.WriteString(w, `{"error":{"code":"BAD_REQUEST_ERROR","description":"too small","reason":"input_validation_failed","field":"amount"}}`)
+	})
+	_, err := client.Order(t.Context(), "order_1")
+	var got *Error
+	if !errors.As(err, &got) {
+		t.Fatal(err)
+	}
+	want := &Error{HTTPStatus: 400, Code: "BAD_REQUEST_ERROR", Reason: "input_validation_failed", Field: "amount", Description: "too small"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestOutcomeOfBrokenConnections(t *testing.T) {
+	request := OrderRequest{Amount: payment.Money{Amount: 100, Currency: "INR"}}
+	t.Run("nobody listens", func(t *testing.T) {
+		server := httptest.NewServer(nil)
+		server.Close()
+		client, err := New(server.URL, "rzp_test_1", "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.CreateOrder(t.Context(), request)
+		if err == nil || Refused(err) || !NotDone(err) {
+			t.Errorf("%v: Refused %t, NotDone %t, want false, true", err, Refused(err), NotDone(err))
+		}
+	})
+	t.Run("closed without an answer", func(t *testing.T) {
+		client := serve(t, nil, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		_, err := client.CreateOrder(t.Context(), request)
+		if err == nil || Refused(err) || NotDone(err) {
+			t.Errorf("%v: Refused %t, NotDone %t, want false, false", err, Refused(err), NotDone(err))
+		}
+	})
+	t.Run("no answer in time", func(t *testing.T) {
+		client := serve(t, nil, func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, WithAttemptTimeout(20*time.Millisecond))
+		_, err := client.CreateOrder(t.Context(), request)
+		if !errors.Is(err, context.DeadlineExceeded) || Refused(err) || NotDone(err) {
+			t.Errorf("%v: Refused %t, NotDone %t, want false, false", err, Refused(err), NotDone(err))
+		}
+	})
+}

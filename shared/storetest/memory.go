@@ -1,0 +1,278 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"paidonce/shared/payment"
+)
+
+// Fault is what goes wrong with one call.
+type Fault int
+
+// The faults.
+const (
+	None       Fault = iota
+	NotDone          // the call fails and nothing was written
+	DoneUnsaid       // the call fails although it was done: the answer was lost
+)
+
+// ErrFault is what a call with a fault returns.
+var ErrFault = errors.New("storetest: injected fault")
+
+// Memory is a store in memory, with the same conditions as the table. Its methods may be called concurrently.
+type Memory struct {
+	// Faults, if set, is asked at each call, by the method's name.
+	Faults func(method string) Fault
+
+	mu       sync.Mutex
+	events   map[payment.EventKey]payment.Event
+	orders   map[string]payment.Order
+	effects  map[effectKey]payment.Effect
+	pointers map[pointerKey]string
+	changes  map[string][]payment.Change
+}
+
+type effectKey struct{ orderID, key string }
+
+type pointerKey struct{ gateway, id string }
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return &Memory{
+		events:   map[payment.EventKey]payment.Event{},
+		orders:   map[string]payment.Order{},
+		effects:  map[effectKey]payment.Effect{},
+		pointers: map[pointerKey]string{},
+		changes:  map[string][]payment.Change{},
+	}
+}
+
+// call runs do under the lock, with whatever fault is due.
+func (m *Memory) call(ctx context.Context, method string, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	fault := None
+	if m.Faults != nil {
+		fault = m.Faults(method)
+	}
+	if fault == NotDone {
+		return ErrFault
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := do()
+	if fault == DoneUnsaid {
+		return ErrFault
+	}
+	return err
+}
+
+// PutEvent implements [Store].
+func (m *Memory) PutEvent(ctx context.Context, e payment.Event) (stored payment.Event, err error) {
+	err = m.call(ctx, "PutEvent", func() error {
+		if there, ok := m.events[e.Key]; ok {
+			stored = there
+			return payment.ErrEventExists
+		}
+		m.events[e.Key] = e
+		return nil
+	})
+	return stored, err
+}
+
+// Event implements [Store].
+func (m *Memory) Event(ctx context.Context, k payment.EventKey) (e payment.Event, err error) {
+	err = m.call(ctx, "Event", func() error {
+		var ok bool
+		if e, ok = m.events[k]; !ok {
+			return payment.ErrNotFound
+		}
+		return nil
+	})
+	return e, err
+}
+
+// SettleEvent implements [Store].
+func (m *Memory) SettleEvent(ctx context.Context, s payment.Settlement) error {
+	return m.call(ctx, "SettleEvent", func() error {
+		if err := m.mayBeSettled(s.Key); err != nil {
+			return err
+		}
+		m.settle(s)
+		return nil
+	})
+}
+
+func (m *Memory) mayBeSettled(k payment.EventKey) error {
+	e, ok := m.events[k]
+	switch {
+	case !ok:
+		return payment.ErrNotFound
+	case e.Status == payment.EventApplied:
+		return payment.ErrEventApplied
+	}
+	return nil
+}
+
+func (m *Memory) settle(s payment.Settlement) {
+	e := m.events[s.Key]
+	e.Status, e.Verdict, e.NextAt = s.Status, s.Verdict, s.NextAt
+	e.Type, e.OrderID = cmp.Or(s.Type, e.Type), cmp.Or(s.OrderID, e.OrderID)
+	e.Attempts++
+	m.events[s.Key] = e
+}
+
+// CreateOrder implements [Store].
+func (m *Memory) CreateOrder(ctx context.Context, o payment.Order) (stored payment.Order, err error) {
+	err = m.call(ctx, "CreateOrder", func() error {
+		if there, ok := m.orders[o.ID]; ok {
+			stored = there
+			return payment.ErrOrderExists
+		}
+		o.Version = 1
+		m.orders[o.ID], stored = o, o
+		return nil
+	})
+	return stored, err
+}
+
+// DeleteOrder implements [Store].
+func (m *Memory) DeleteOrder(ctx context.Context, id string, version int64) error {
+	return m.call(ctx, "DeleteOrder", func() error {
+		if o, ok := m.orders[id]; !ok || o.Version != version || o.GatewayOrderID != "" {
+			return payment.ErrVersionConflict
+		}
+		delete(m.orders, id)
+		return nil
+	})
+}
+
+// Order implements [Store].
+func (m *Memory) Order(ctx context.Context, id string) (o payment.Order, err error) {
+	err = m.call(ctx, "Order", func() error {
+		var ok bool
+		if o, ok = m.orders[id]; !ok {
+			return payment.ErrNotFound
+		}
+		return nil
+	})
+	return o, err
+}
+
+// OrderID implements [Store].
+func (m *Memory) OrderID(ctx context.Context, gateway string, ref payment.Ref) (id string, err error) {
+	err = m.call(ctx, "OrderID", func() error {
+		var ok bool
+		if id, ok = m.pointers[pointerKey{gateway, cmp.Or(ref.GatewayOrderID, ref.PaymentID)}]; !ok {
+			return payment.ErrNotFound
+		}
+		return nil
+	})
+	return id, err
+}
+
+// Effects implements [Store].
+func (m *Memory) Effects(ctx context.Context, orderID string) (effects []payment.Effect, err error) {
+	err = m.call(ctx, "Effects", func() error {
+		keys := slices.SortedFunc(maps.Keys(m.effects), func(a, b effectKey) int { return cmp.Compare(a.key, b.key) })
+		for _, k := range keys {
+			if k.orderID == orderID {
+				effects = append(effects, m.effects[k])
+			}
+		}
+		return nil
+	})
+	return effects, err
+}
+
+// Commit implements [Store].
+func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
+	return m.call(ctx, "Commit", func() error {
+		if c.Event != nil {
+			if err := m.mayBeSettled(c.Event.Key); err != nil {
+				return err
+			}
+		}
+		if m.orders[c.Order.ID].Version != c.Order.Version {
+			return payment.ErrVersionConflict
+		}
+		if err := m.conflicts(c); err != nil {
+			return err
+		}
+		for _, e := range c.Effects {
+			m.write(c.Order, e)
+		}
+		if c.Event != nil {
+			m.settle(*c.Event)
+		}
+		if c.Change != nil {
+			m.changes[c.Order.ID] = append(m.changes[c.Order.ID], *c.Change)
+		}
+		c.Order.Version++
+		m.orders[c.Order.ID] = c.Order
+		return nil
+	})
+}
+
+// conflicts says what the table knows better than the commit, or that an effect is there with other content.
+func (m *Memory) conflicts(c payment.Commit) error {
+	correction := &payment.CorrectionError{}
+	for _, e := range c.Effects {
+		switch e := e.(type) {
+		case payment.PaymentPointer:
+			if owner, ok := m.pointers[pointerKey{c.Order.Gateway, e.PaymentID}]; ok && owner != c.Order.ID {
+				correction.Facts = append(correction.Facts, payment.ForeignPaymentFact{PaymentID: e.PaymentID, OrderID: owner})
+			}
+		case payment.OrderPointer:
+			if owner, ok := m.pointers[pointerKey{c.Order.Gateway, e.GatewayOrderID}]; ok && owner != c.Order.ID {
+				return fmt.Errorf("gateway order belongs to order %s: %w", owner, payment.ErrEffectConflict)
+			}
+		case payment.CountedAttempt:
+			if _, ok := m.effects[m.key(c.Order.ID, e)]; ok {
+				correction.Facts = append(correction.Facts, payment.CountedAttemptFact(e))
+			}
+		case payment.LedgerEntry:
+			if there, ok := m.effects[m.key(c.Order.ID, e)]; ok && there != payment.Effect(e) {
+				return fmt.Errorf("LEDGER %s: %w", e.SubjectID, payment.ErrEffectConflict)
+			}
+		}
+	}
+	if len(correction.Facts) > 0 {
+		return correction
+	}
+	return nil
+}
+
+func (m *Memory) write(o payment.Order, e payment.Effect) {
+	switch e := e.(type) {
+	case payment.PaymentPointer:
+		m.pointers[pointerKey{o.Gateway, e.PaymentID}] = o.ID
+	case payment.OrderPointer:
+		m.pointers[pointerKey{o.Gateway, e.GatewayOrderID}] = o.ID
+	default:
+		if k := m.key(o.ID, e); m.effects[k] == nil {
+			m.effects[k] = e
+		}
+	}
+}
+
+func (m *Memory) key(orderID string, e payment.Effect) effectKey {
+	switch e := e.(type) {
+	case payment.Fulfilment:
+		return effectKey{orderID, "FULFILMENT"}
+	case payment.Notification:
+		return effectKey{orderID, "OUTBOX#" + e.Key}
+	case payment.LedgerEntry:
+		return effectKey{orderID, fmt.Sprintf("LEDGER#%s#%s", e.SubjectID, e.Type)}
+	case payment.CountedAttempt:
+		return effectKey{orderID, "ATTEMPT#" + e.PaymentID}
+	}
+	panic(fmt.Sprintf("storetest: no key for effect %T", e))
+}

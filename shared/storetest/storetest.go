@@ -1,0 +1,22 @@
+// Package storetest tests stores of events and orders: an in-memory one with faults on demand, a conformance suite that
+// every store must pass, and a checker of the invariants that must hold after every step of every test.
+package storetest
+
+import (
+	"context"
+
+	"paidonce/shared/payment"
+)
+
+// Store is what the suite asks of a store. The contracts are those of the interfaces beside its users.
+type Store interface {
+	PutEvent(ctx context.Context, e payment.Event) (payment.Event, error)
+	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
+	SettleEvent(ctx context.Context, s payment.Settlement) error
+	CreateOrder(ctx context.Context, o payment.Order) (payment.Order, error)
+	DeleteOrder(ctx context.Context, id string, version int64) error
+	Order(ctx context.Context, id string) (payment.Order, error)
+	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
+	Commit(ctx context.Context, c payment.Commit) error
+	Effects(ctx context.Context, orderID string) ([]payment.Effect, error)
+}
