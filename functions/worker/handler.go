@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"paidonce/shared/advance"
-	"paidonce/shared/apigw"
 	"paidonce/shared/payment"
 	"paidonce/shared/queue"
 )
@@ -65,12 +64,13 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	tasks := make([]*task, len(batch.Records))
 	for i, record := range batch.Records {
 		tasks[i] = &task{record: record}
+		tasks[i].key, tasks[i].err = queue.Decode(record.Body)
 	}
 	together(tasks, func(t *task) { h.run(ctx, t, h.prepare) })
 
 	byOrder := map[string][]*task{}
 	for _, t := range tasks {
-		if t.err == nil && t.orderID != "" {
+		if t.orderID != "" {
 			byOrder[t.orderID] = append(byOrder[t.orderID], t)
 		}
 	}
@@ -97,9 +97,12 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 
 // run does one stage of one message. A panic fails that message only.
 func (h *handler) run(ctx context.Context, t *task, stage func(context.Context, *task) error) {
+	if t.err != nil {
+		return
+	}
 	defer func() {
 		if v := recover(); v != nil {
-			t.err = apigw.Panicked(v)
+			t.err = fmt.Errorf("panic of type %T", v) // the value may hold anything
 		}
 	}()
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {
@@ -111,9 +114,6 @@ func (h *handler) run(ctx context.Context, t *task, stage func(context.Context, 
 
 // prepare reads the event and finds its order. Events that no order needs are settled here.
 func (h *handler) prepare(ctx context.Context, t *task) (err error) {
-	if t.key, err = queue.Decode(t.record.Body); err != nil {
-		return err
-	}
 	if t.event, err = h.store.Event(ctx, t.key); err != nil {
 		return err
 	}

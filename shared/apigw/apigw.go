@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -29,17 +28,15 @@ func Body(r events.APIGatewayV2HTTPRequest) ([]byte, error) {
 }
 
 // Header returns a header's value whatever the case of its name: API Gateway lower-cases names, `sam local start-api`
-// does not. Empty if there is none.
+// does not. Of several spellings the one in lower case counts, else the last in byte order. Empty if there is none.
 func Header(r events.APIGatewayV2HTTPRequest, name string) string {
-	if v, ok := r.Headers[strings.ToLower(name)]; ok {
-		return v
-	}
-	for k, v := range r.Headers {
-		if strings.EqualFold(k, name) {
-			return v
+	var found string
+	for spelling := range r.Headers {
+		if strings.EqualFold(spelling, name) {
+			found = max(found, spelling) // small letters come after capitals
 		}
 	}
-	return ""
+	return r.Headers[found]
 }
 
 // JSON replies with v as JSON.
@@ -69,8 +66,6 @@ var (
 	ErrTooLarge       = errors.New("body too large")
 	ErrUnknownGateway = errors.New("unknown gateway")
 	ErrDifferentOrder = errors.New("the id belongs to another order")
-	ErrGatewayRefused = errors.New("the gateway refused")
-	ErrOutcomeUnknown = errors.New("outcome unknown, call again")
 	ErrNoRoute        = errors.New("no such route")
 )
 
@@ -103,6 +98,3 @@ func Error(err error) events.APIGatewayV2HTTPResponse {
 	}
 	return JSON(http.StatusInternalServerError, map[string]string{"error": "internal error"})
 }
-
-// Panicked is the error of a handler that panicked with v. The value is not part of it: it may hold anything.
-func Panicked(v any) error { return fmt.Errorf("panic of type %T", v) }

@@ -9,7 +9,8 @@ import (
 	"paidonce/shared/payment"
 )
 
-// Order is the order as every answer shows it. Amounts are integers in minor units of Currency; absent times are null.
+// Order is the order as every answer shows it. Amounts are integers in minor units of Currency; times are UTC to the
+// millisecond, as they are stored, and absent ones null.
 type Order struct {
 	ID             string         `json:"id"`
 	Status         payment.Status `json:"status"`
@@ -65,7 +66,7 @@ func ShowOrder(o payment.Order, r payment.Rules) Order {
 		AmountPaid: d.Captured, AmountRefunded: d.Refunded, Currency: o.Amount.Currency, Mode: o.Mode,
 		Gateway: o.Gateway, Payments: []Payment{}, Refunds: []Refund{}, FailedAttempts: o.FailedAttempts(),
 		FulfilledAt: timeOrNull(o.FulfilledAt), ClosedAt: timeOrNull(o.ClosedAt), Version: o.Version,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		CreatedAt: shownTime(o.CreatedAt), UpdatedAt: shownTime(o.UpdatedAt),
 	}
 	if o.GatewayOrderID != "" {
 		shown.GatewayOrderID = &o.GatewayOrderID
@@ -98,5 +99,8 @@ func timeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
+	t = shownTime(t)
 	return &t
 }
+
+func shownTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,15 +38,21 @@ func Build(ctx context.Context, checkout string, log io.Writer) (template string
 		return "", fmt.Errorf("localaws: hash the sources: %w", err)
 	}
 	builds := filepath.Join(checkout, ".local", "build")
+	if err := os.MkdirAll(builds, 0o755); err != nil {
+		return "", fmt.Errorf("localaws: build: %w", err)
+	}
+	// One build at a time: test binaries start together and want the same.
+	unlock, err := lock(filepath.Join(builds, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("localaws: build: %w", err)
+	}
+	defer unlock()
+
 	target := filepath.Join(builds, sum)
 	template = filepath.Join(target, "app", "template.yaml")
 	if _, err := os.Stat(template); err == nil {
 		now := time.Now() // in use: see removeOldBuilds
 		return template, os.Chtimes(target, now, now)
-	}
-
-	if err := os.MkdirAll(builds, 0o755); err != nil {
-		return "", fmt.Errorf("localaws: build: %w", err)
 	}
 	partial, err := os.MkdirTemp(builds, "partial-")
 	if err != nil {
@@ -61,11 +68,23 @@ func Build(ctx context.Context, checkout string, log io.Writer) (template string
 		return "", err
 	}
 	if err := os.Rename(partial, target); err != nil {
-		if _, statErr := os.Stat(template); statErr != nil { // else another process was faster
-			return "", fmt.Errorf("localaws: build: %w", err)
-		}
+		return "", fmt.Errorf("localaws: build: %w", err)
 	}
 	return template, removeOldBuilds(builds, target)
+}
+
+// lock waits for the exclusive use of a file; it ends with the process at the
+// latest.
+func lock(path string) (unlock func() error, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return file.Close, nil
 }
 
 // hostArchitecture is this machine's, in Lambda's words.
@@ -132,7 +151,7 @@ func removeOldBuilds(builds, current string) error {
 	for _, entry := range entries {
 		path := filepath.Join(builds, entry.Name())
 		info, err := entry.Info()
-		if err != nil || path == current || time.Since(info.ModTime()) < time.Hour {
+		if err != nil || !entry.IsDir() || path == current || time.Since(info.ModTime()) < time.Hour {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {

@@ -2,7 +2,6 @@ package localaws
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,14 +26,13 @@ type Secrets struct {
 	KeySecret       string
 }
 
-// newSecrets makes up secrets that look like the gateway's of its test mode.
-func newSecrets() Secrets {
-	return Secrets{
-		Webhook:         "local_webhook_" + rand.Text(),
-		PreviousWebhook: "local_previous_" + rand.Text(),
-		KeyID:           "rzp_test_" + rand.Text()[:14],
-		KeySecret:       "local_key_" + rand.Text(),
-	}
+// SampleSecrets are the secrets of every local stack. They are made up, open
+// nothing else, and stay the same, because events/ is signed with them.
+var SampleSecrets = Secrets{
+	Webhook:         "paidonce-local-webhook-secret",
+	PreviousWebhook: "paidonce-local-previous-secret",
+	KeyID:           "rzp_test_LocalGateway01",
+	KeySecret:       "paidonce-local-key-secret",
 }
 
 // deployment is what came out of deploying the template to an engine.

@@ -10,8 +10,7 @@ import (
 )
 
 // Info is what a client of the running local stack has to know. It is the
-// content of .local/stack.json. Its secrets are made up at each start and open
-// nothing else.
+// content of .local/stack.json. Its secrets are made up and open nothing else.
 type Info struct {
 	APIURL                string `json:"api_url"`      // plain http, reaches the HTTP API
 	AWSEndpoint           string `json:"aws_endpoint"` // for AWS_ENDPOINT_URL; credentials may be any

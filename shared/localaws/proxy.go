@@ -18,8 +18,9 @@ import (
 //
 // An operation is named as its request names it: by X-Amz-Target, such as
 // "DynamoDB_20120810.TransactWriteItems", "AmazonSQS.SendMessage" or
-// "secretsmanager.GetSecretValue"; else by the Action of a query protocol, such
-// as "PutMetricData"; else by method and path.
+// "secretsmanager.GetSecretValue"; else by the operation in the path of the CBOR
+// protocol or the Action of the query protocol, such as "PutMetricData"; else by
+// method and path.
 type Proxy struct {
 	URL string // what clients take as AWS_ENDPOINT_URL
 
@@ -121,6 +122,9 @@ func (p *Proxy) admit(operation string, body []byte) (http.Handler, *Injection) 
 func operationOf(r *http.Request, body []byte) string {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		return target
+	}
+	if _, operation, found := strings.Cut(r.URL.Path, "/operation/"); found && strings.HasPrefix(r.URL.Path, "/service/") {
+		return operation
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		if form, err := url.ParseQuery(string(body)); err == nil && form.Has("Action") {

@@ -72,6 +72,11 @@ func TestProxyPassesCallsOnAndCountsThem(t *testing.T) {
 		t.Fatalf("Post: %v", err)
 	}
 	response.Body.Close()
+	response, err = http.Post(proxy.URL+"/service/GraniteServiceVersion20100801/operation/DescribeAlarms", "application/cbor", nil)
+	if err != nil {
+		t.Fatalf("Post: %v", err)
+	}
+	response.Body.Close()
 	response, err = http.Get(proxy.URL + "/bucket/key")
 	if err != nil {
 		t.Fatalf("Get: %v", err)
@@ -81,7 +86,7 @@ func TestProxyPassesCallsOnAndCountsThem(t *testing.T) {
 		t.Errorf("engine saw host %q, want %q", got, want)
 	}
 
-	want := map[string]int{sendMessage: 2, "PutMetricData": 1, "GET /bucket/key": 1}
+	want := map[string]int{sendMessage: 2, "PutMetricData": 1, "DescribeAlarms": 1, "GET /bucket/key": 1}
 	if diff := cmp.Diff(want, proxy.Calls()); diff != "" {
 		t.Errorf("Calls (-want +got):\n%s", diff)
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	// always this machine's.
 	Parameters map[string]string
 
-	// Secrets to deploy with. Default: made up.
+	// Secrets to deploy with. Default: SampleSecrets.
 	Secrets Secrets
 
 	// EnforceIAM refuses unsigned calls of the AWS_IAM routes, as AWS does.
@@ -48,67 +48,61 @@ type Stack struct {
 	Proxy  *Proxy // between the engine and all its callers but SAM
 
 	front     *apiFront
-	functions map[string]string
+	metrics   *queueMetrics
+	functions map[string]string // physical name by logical id
 }
 
 // Start builds the functions if their sources have changed, starts an engine,
 // deploys template.yaml to it and returns when the API answers. Close ends it.
+// Errors: ErrToolsMissing; a port that is taken; a failed build or deployment,
+// with the end of SAM's output.
 func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
-	checkout, err := FindCheckout(opts.Checkout)
-	if err != nil {
+	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	opts.StackName = firstNonEmpty(opts.StackName, "paidonce-local")
-	if opts.Secrets == (Secrets{}) {
-		opts.Secrets = newSecrets()
-	}
 	if opts.Log == nil {
-		log, err := openLog(checkout)
+		log, err := openLog(opts.Checkout)
 		if err != nil {
 			return nil, err
 		}
 		defer log.Close() // the engine has its own handle
 		opts.Log = log
 	}
-	begin := time.Now()
-	step := func(format string, args ...any) {
-		if opts.Progress != nil {
-			after := time.Since(begin).Round(100 * time.Millisecond)
-			opts.Progress(fmt.Sprintf("%6s  %s", after, fmt.Sprintf(format, args...)))
-		}
-	}
-
-	parsed, err := readTemplate(checkout)
+	step := opts.stepper()
+	parsed, err := readTemplate(opts.Checkout)
 	if err != nil {
 		return nil, err
 	}
+
 	step("building the functions, if they have changed")
-	builtTemplate, err := Build(ctx, checkout, opts.Log)
+	builtTemplate, err := Build(ctx, opts.Checkout, opts.Log)
 	if err != nil {
 		return nil, err
 	}
-	step("starting the emulator")
 
+	step("starting the emulator")
 	s := &Stack{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	// The proxy comes first: the engine hands its URL to the functions.
 	if s.Proxy, err = NewProxy(opts.AWSPort); err != nil {
 		return nil, err
 	}
-	s.Engine, err = StartEngine(ctx, EngineOptions{Checkout: checkout, FunctionEndpoint: s.Proxy.URL, Log: opts.Log})
+	s.Engine, err = StartEngine(ctx, EngineOptions{Checkout: opts.Checkout, FunctionEndpoint: s.Proxy.URL, Log: opts.Log})
 	if err != nil {
 		return nil, err
 	}
 	if err = s.Proxy.Forward(s.Engine.URL); err != nil {
 		return nil, err
 	}
+
+	step("deploying template.yaml")
 	if err = createSecrets(ctx, s.Engine.Config(), parsed, opts); err != nil {
 		return nil, err
 	}
-	step("deploying template.yaml")
 	deployed, err := deploy(ctx, s.Engine, builtTemplate, opts)
 	if err != nil {
 		return nil, err
@@ -117,12 +111,43 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	if s.front, err = newAPIFront(opts.APIPort, s.Engine.URL, deployed.outputs["ApiId"]); err != nil {
 		return nil, err
 	}
+	if err = s.fillInfo(opts, parsed, deployed.outputs); err != nil {
+		return nil, err
+	}
+	s.metrics = startQueueMetrics(s.Engine)
+	step("ready: " + s.APIURL)
+	return s, nil
+}
+
+func (o *Options) setDefaults() (err error) {
+	if o.Checkout, err = FindCheckout(o.Checkout); err != nil {
+		return err
+	}
+	o.StackName = firstNonEmpty(o.StackName, "paidonce-local")
+	if o.Secrets == (Secrets{}) {
+		o.Secrets = SampleSecrets
+	}
+	return nil
+}
+
+// stepper returns a function that reports a step with the time since now.
+func (o *Options) stepper() func(string) {
+	if o.Progress == nil {
+		return func(string) {}
+	}
+	begin := time.Now()
+	return func(step string) {
+		o.Progress(fmt.Sprintf("%5.1fs  %s", time.Since(begin).Seconds(), step))
+	}
+}
+
+func (s *Stack) fillInfo(opts Options, parsed template, outputs map[string]string) (err error) {
 	s.Info = Info{
 		APIURL:                s.front.url,
 		AWSEndpoint:           s.Proxy.URL,
 		Region:                s.Engine.Region,
 		StackName:             opts.StackName,
-		Table:                 deployed.outputs["TableName"],
+		Table:                 outputs["TableName"],
 		WebhookSecret:         opts.Secrets.Webhook,
 		PreviousWebhookSecret: opts.Secrets.PreviousWebhook,
 		KeyID:                 opts.Secrets.KeyID,
@@ -130,14 +155,11 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 		AccountID:             parsed.parameter("RazorpayAccountId", opts.Parameters),
 		PID:                   os.Getpid(),
 	}
-	if s.EventsQueueURL, err = through(s.Proxy.URL, deployed.outputs["EventsQueueUrl"]); err != nil {
-		return nil, err
+	if s.EventsQueueURL, err = through(s.Proxy.URL, outputs["EventsQueueUrl"]); err != nil {
+		return err
 	}
-	if s.EventsDlqURL, err = through(s.Proxy.URL, deployed.outputs["EventsDlqUrl"]); err != nil {
-		return nil, err
-	}
-	step("ready: %s", s.APIURL)
-	return s, nil
+	s.EventsDlqURL, err = through(s.Proxy.URL, outputs["EventsDlqUrl"])
+	return err
 }
 
 // Config makes AWS clients that go through the Proxy, as the functions do.
@@ -145,27 +167,42 @@ func (s *Stack) Config() aws.Config { return clientConfig(s.AWSEndpoint, s.Regio
 
 // KillFunction kills the processes that run the function of that logical id
 // ("WebhookFunction") at this moment, as a crash would, and returns how many
-// they were. The next request gets a new process. Linux only.
+// they were once they are gone. The next request gets a new process. Linux only.
 func (s *Stack) KillFunction(logicalID string) (int, error) {
 	name, found := s.functions[logicalID]
 	if !found {
 		return 0, fmt.Errorf("localaws: kill %s: no such function; there are %v", logicalID, slices.Sorted(maps.Keys(s.functions)))
 	}
-	pids, err := functionProcesses(s.Engine.PID(), name)
+	killed, err := functionProcesses(s.Engine.PID(), name)
+	for _, pid := range killed {
+		if killErr := syscall.Kill(pid, syscall.SIGKILL); killErr != syscall.ESRCH { // it may have ended by itself
+			err = errors.Join(err, killErr)
+		}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("localaws: kill %s: %w", logicalID, err)
 	}
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	deadline := time.Now().Add(5 * time.Second)
+	for time.Now().Before(deadline) {
+		running, err := functionProcesses(s.Engine.PID(), name)
+		if err != nil {
 			return 0, fmt.Errorf("localaws: kill %s: %w", logicalID, err)
 		}
+		stillThere := func(pid int) bool { return slices.Contains(running, pid) }
+		if !slices.ContainsFunc(killed, stillThere) {
+			return len(killed), nil
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
-	return len(pids), nil
+	return 0, fmt.Errorf("localaws: kill %s: processes %v do not end", logicalID, killed)
 }
 
 // Close ends the stack. What it held is gone.
 func (s *Stack) Close() error {
 	var errs []error
+	if s.metrics != nil {
+		s.metrics.close()
+	}
 	if s.front != nil {
 		errs = append(errs, s.front.server.Close())
 	}

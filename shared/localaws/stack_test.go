@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
@@ -84,6 +87,31 @@ func TestStack(t *testing.T) {
 			if err != nil || !strings.HasPrefix(url, stack.AWSEndpoint) {
 				t.Errorf("%s: %v; want a queue behind %s", url, err, stack.AWSEndpoint)
 			}
+		}
+	})
+
+	t.Run("alarms of queues", func(t *testing.T) {
+		queues := sqs.NewFromConfig(stack.Config())
+		_, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(stack.EventsDlqURL), MessageBody: aws.String("given up")})
+		if err != nil {
+			t.Fatalf("SendMessage: %v", err)
+		}
+		alarms := cloudwatch.NewFromConfig(stack.Config())
+		for deadline := time.Now().Add(20 * time.Second); ; {
+			described, err := alarms.DescribeAlarms(t.Context(), &cloudwatch.DescribeAlarmsInput{
+				AlarmNames: []string{stack.StackName + "-events-dlq-not-empty"},
+			})
+			if err != nil || len(described.MetricAlarms) != 1 {
+				t.Fatalf("DescribeAlarms = %v, %v; want one alarm", described, err)
+			}
+			state := described.MetricAlarms[0].StateValue
+			if state == cwtypes.StateValueAlarm {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("alarm is %s with a message in the dead-letter queue, want ALARM", state)
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	})
 

@@ -1,10 +1,12 @@
 // Package logs writes structured JSON lines that hold nothing they should not. Attributes pass by an allow-list: one
-// that is not on it keeps its name and loses its value.
+// that is not on it keeps its name and loses its value. One that is on it shows a single value: a struct or a map
+// could hold anything.
 package logs
 
 import (
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 )
 
@@ -17,6 +19,8 @@ var allowed = map[string]bool{
 	"error": true, "took_ms": true, "version": true, "gateway_order": true, "route": true,
 }
 
+var redacted = slog.StringValue("REDACTED")
+
 // New returns a logger that writes JSON lines to w. Level is DEBUG, INFO, WARN or ERROR; anything else is INFO.
 func New(w io.Writer, level string) *slog.Logger {
 	var min slog.Level
@@ -27,9 +31,33 @@ func New(w io.Writer, level string) *slog.Logger {
 		Level: min,
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) > 0 || !allowed[a.Key] {
-				return slog.String(a.Key, "REDACTED")
+				return slog.Attr{Key: a.Key, Value: redacted}
 			}
-			return a
+			return slog.Attr{Key: a.Key, Value: single(a.Value)}
 		},
 	}))
+}
+
+// single is v if it is one value: text, a number, a truth value, a time, or an error, of which only the text is shown.
+func single(v slog.Value) slog.Value {
+	if v.Kind() != slog.KindAny {
+		return v
+	}
+	switch one := v.Any().(type) {
+	case nil, slog.Level:
+		return v
+	case error:
+		return slog.AnyValue(struct{ error }{one}) // hides every other method, such as MarshalJSON
+	}
+	switch r := reflect.ValueOf(v.Any()); r.Kind() { // of named types, such as payment.Status
+	case reflect.String:
+		return slog.StringValue(r.String())
+	case reflect.Bool:
+		return slog.BoolValue(r.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return slog.Int64Value(r.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return slog.Uint64Value(r.Uint())
+	}
+	return redacted
 }

@@ -58,11 +58,12 @@ func Encode(k payment.EventKey) string {
 // until that release is back.
 func Decode(body string) (payment.EventKey, error) {
 	var m message
-	if err := json.Unmarshal([]byte(body), &m); err != nil {
-		return payment.EventKey{}, fmt.Errorf("queue: message is not JSON of ours: %w", err)
-	}
-	if m.Version > messageVersion {
+	err := json.Unmarshal([]byte(body), &m)
+	if m.Version > messageVersion { // first: a newer release may have given the other fields another form
 		return payment.EventKey{}, fmt.Errorf("queue: message has version %d: %w", m.Version, payment.ErrNewerVersion)
+	}
+	if err != nil {
+		return payment.EventKey{}, fmt.Errorf("queue: message is not JSON of ours: %w", err)
 	}
 	if m.Version < 1 || m.Gateway == "" || m.Event == "" {
 		return payment.EventKey{}, fmt.Errorf("queue: message names no event")

@@ -86,7 +86,7 @@ func loopback(host string) bool { return host == "localhost" || host == "127.0.0
 func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) error {
 	for attempt := 1; ; attempt++ {
 		err := c.do(ctx, http.MethodGet, path, query, nil, answer)
-		if err == nil || attempt == readAttempts || ctx.Err() != nil || !retryable(err) {
+		if err == nil || attempt == readAttempts || !retryable(err) {
 			return err
 		}
 		wait := backoff(attempt, err)

@@ -152,6 +152,10 @@ func TestDecodePayment(t *testing.T) {
 				`"notes":[],"created_at":"1700000000","acquirer_data":[],"new":{"deep":[1,{"id":5}]}`,
 			payment.PaymentFact{ID: "pay_1", Status: payment.PaymentCaptured, Amount: inr},
 		},
+		"a time beyond the year 9999": {
+			`"id":"pay_1","amount":49900,"currency":"INR","status":"captured","created_at":253402300800`,
+			payment.PaymentFact{ID: "pay_1", Status: payment.PaymentCaptured, Amount: inr},
+		},
 		"amount that a float would round": {
 			`"id":"pay_1","amount":9007199254740993,"currency":"INR","status":"captured"`,
 			payment.PaymentFact{ID: "pay_1", Status: payment.PaymentCaptured,

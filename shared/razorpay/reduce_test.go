@@ -49,6 +49,16 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+func TestReduceLongReceipt(t *testing.T) {
+	body := []byte(`{"event":"refund.processed","payload":{"refund":{"entity":{"id":"rfnd_1","amount":100,"currency":"INR",` +
+		`"payment_id":"pay_1","receipt":"` + strings.Repeat("r", 100_000) + `"}}}}`)
+	small, err := Reduce(body)
+	if err != nil || len(small) > 2048 {
+		t.Fatalf("%d bytes, %v", len(small), err)
+	}
+	sameEvent(t, "long receipt", body, small)
+}
+
 func sameEvent(t *testing.T, name string, a, b []byte) {
 	t.Helper()
 	want, err := Decode(a)

@@ -24,7 +24,7 @@ const (
 // DeliverySettings say how webhooks travel.
 type DeliverySettings struct {
 	Drop      float64 `json:"drop"`      // the share of events, 0 to 1, that are never sent
-	Duplicate float64 `json:"duplicate"` // the share of events, 0 to 1, that are sent once more after their success or not
+	Duplicate float64 `json:"duplicate"` // the share of events, 0 to 1, that are sent twice
 	Shuffle   bool    `json:"shuffle"`   // no order; else the events of one order are sent one after the other
 	DelayMS   int64   `json:"delay_ms"`  // milliseconds on the gateway's clock until the first attempt; with Shuffle at most
 	Enabled   bool    `json:"enabled"`   // the webhook is switched on; events that occur or fall due while it is off are lost
@@ -42,11 +42,11 @@ type DeliveryChange struct {
 // A Delivery is one attempt to deliver an event, or the loss of one.
 type Delivery struct {
 	EventID   string          `json:"event_id"`
-	Event     string          `json:"event"`      // such as payment.captured
-	OrderID   string          `json:"order_id"`   // empty: of no order
-	PaymentID string          `json:"payment_id"` //
-	Attempt   int             `json:"attempt"`    // counted per event, from 1; 0: it was lost before any
-	Status    int             `json:"status"`     // the HTTP status; 0: there was no answer
+	Event     string          `json:"event"`    // such as payment.captured
+	OrderID   string          `json:"order_id"` // empty: of no order
+	PaymentID string          `json:"payment_id"`
+	Attempt   int             `json:"attempt"` // counted per event, from 1; 0: it was lost before any
+	Status    int             `json:"status"`  // the HTTP status; 0: there was no answer
 	Error     string          `json:"error,omitempty"`
 	At        time.Time       `json:"at"` // on the gateway's clock
 	Body      json.RawMessage `json:"body,omitempty"`
@@ -57,7 +57,7 @@ type delivery struct {
 	settings DeliverySettings
 	queue    []*parcel // in the order of sending
 	inFlight int
-	busy     map[string]int // orders with a parcel in flight
+	busy     map[string]int // subjects with parcels in flight, and how many
 	log      []Delivery
 	idle     chan struct{} // closed when a parcel has come to an end, then replaced
 	woken    chan struct{}
@@ -68,10 +68,13 @@ type delivery struct {
 type letter struct {
 	id, name, orderID, paymentID string
 	body                         []byte
-	signature                    string
+	signature                    string // empty: there is no webhook secret
 	at                           time.Time
 	attempts                     int
 }
+
+// subject is what the events of which follow each other: the order, or the payment without one.
+func (l *letter) subject() string { return cmp.Or(l.orderID, l.paymentID) }
 
 // parcel is a letter on its way. A duplicate is a second parcel with the same letter.
 type parcel struct {
@@ -178,9 +181,9 @@ func (g *Gateway) emit(name string, p paymentEntity, o *orderEntity) {
 	if err != nil {
 		panic(err) // an event holds nothing that cannot be encoded
 	}
-	l := &letter{
-		id: g.newID(""), name: name, paymentID: p.ID, body: body, at: now,
-		signature: razorpay.Sign(body, g.config.WebhookSecret),
+	l := &letter{id: g.newID(""), name: name, paymentID: p.ID, body: body, at: now}
+	if g.config.WebhookSecret != "" {
+		l.signature = razorpay.Sign(body, g.config.WebhookSecret)
 	}
 	if p.OrderID != nil {
 		l.orderID = *p.OrderID
@@ -257,7 +260,7 @@ func (g *Gateway) sendDue() time.Duration {
 			p.tries++
 			p.attempts++
 			d.inFlight++
-			d.busy[p.orderID]++
+			d.busy[p.subject()]++
 			attempt, url := p.attempts, g.config.WebhookURL
 			g.work.Go(func() { g.send(p, attempt, url) })
 		}
@@ -279,7 +282,7 @@ func (g *Gateway) pick(now time.Time) int {
 	if d.settings.Shuffle && due > 0 {
 		return g.config.Rand.IntN(due)
 	}
-	return slices.IndexFunc(d.queue[:due], func(p *parcel) bool { return p.orderID == "" || d.busy[p.orderID] == 0 })
+	return slices.IndexFunc(d.queue[:due], func(p *parcel) bool { return d.busy[p.subject()] == 0 })
 }
 
 // send makes one attempt and settles what follows from it.
@@ -289,8 +292,8 @@ func (g *Gateway) send(p *parcel, attempt int, url string) {
 	defer g.mu.Unlock()
 	d, now := &g.delivery, g.now()
 	d.inFlight--
-	if d.busy[p.orderID]--; d.busy[p.orderID] == 0 {
-		delete(d.busy, p.orderID)
+	if d.busy[p.subject()]--; d.busy[p.subject()] == 0 {
+		delete(d.busy, p.subject())
 	}
 	text := ""
 	if err != nil {
@@ -323,7 +326,9 @@ func (g *Gateway) post(l *letter, url string) (status int, err error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(razorpay.HeaderEventID, l.id)
-	r.Header.Set(razorpay.HeaderSignature, l.signature)
+	if l.signature != "" {
+		r.Header.Set(razorpay.HeaderSignature, l.signature)
+	}
 	response, err := g.delivery.client.Do(r)
 	if err != nil {
 		return 0, err

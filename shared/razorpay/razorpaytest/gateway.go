@@ -34,7 +34,7 @@ type Config struct {
 	KeySecret string
 
 	WebhookURL    string // where events go; empty: nowhere, until SetWebhookURL
-	WebhookSecret string // signs them
+	WebhookSecret string // signs them; empty: they go unsigned, as from an account without one
 	AccountID     string // the merchant's; empty: made up
 
 	Now  func() time.Time // the clock before it is advanced; nil: time.Now
@@ -56,9 +56,9 @@ type Gateway struct {
 	work   sync.WaitGroup
 
 	mu       sync.Mutex
-	offset   time.Duration // by which the clock was advanced
-	orders   []*orderEntity      // oldest first
-	payments []*paymentEntity    // oldest first
+	offset   time.Duration    // by which the clock was advanced
+	orders   []*orderEntity   // oldest first
+	payments []*paymentEntity // oldest first
 	faults   []Fault
 	delivery delivery
 	server   *http.Server

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"paidonce/shared/localaws"
+	"paidonce/shared/razorpay/razorpaytest"
+)
+
+// localParameters run the template's waiting times in seconds instead of minutes.
+var localParameters = map[string]string{
+	"WorkerTimeoutSeconds":       "10",
+	"VisibilityTimeoutSeconds":   "2", // a failed event is tried again after this
+	"MaxReceiveCount":            "3",
+	"AttemptTimeoutMilliseconds": "1100", // the emulator is one process, and slower than AWS under load
+	"RazorpayAccountId":          "acc_LocalGateway1",
+}
+
+type devOptions struct {
+	demo                          bool
+	apiPort, gatewayPort, awsPort int
+}
+
+func devCommand() *cobra.Command {
+	var o devOptions
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run the local stack and a simulated gateway, and walk one order through them",
+		Long: `Run the whole application on this machine: the real template.yaml on a local emulator, and a simulated gateway in the
+place of Razorpay. Walk one order through, saying at each step what happened, then keep serving until interrupted.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), o) },
+	}
+	cmd.Flags().BoolVar(&o.demo, "demo", false, "end after the walk, with exit status 0 only if each step ended as promised")
+	cmd.Flags().IntVar(&o.apiPort, "api-port", 0, "port of the application's HTTP API (0: any free one)")
+	cmd.Flags().IntVar(&o.gatewayPort, "gateway-port", 0, "port of the simulated gateway (0: any free one)")
+	cmd.Flags().IntVar(&o.awsPort, "aws-port", 0, "port of the local AWS services (0: any free one)")
+	return cmd
+}
+
+func dev(ctx context.Context, o devOptions) (err error) {
+	checkout, err := localaws.FindCheckout("")
+	if err != nil {
+		return err
+	}
+	if err := noOtherStack(checkout); err != nil && !o.demo {
+		return err
+	}
+	c := &console{out: os.Stdout}
+	c.title("Starting: the application on a local emulator, and a simulated gateway")
+	world, err := startWorld(ctx, c, checkout, o)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	defer func() { err = errors.Join(err, world.close()) }()
+	if !o.demo {
+		if err := localaws.WriteInfo(checkout, world.stack.Info); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, localaws.RemoveInfo(checkout)) }()
+	}
+	if err := tour(ctx, c, world); err != nil {
+		return interrupted(ctx, err)
+	}
+	if o.demo {
+		c.say("\nEvery step ended as promised.")
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		c.say("\nStopped.")
+		return nil
+	case <-world.stack.Engine.Exited():
+		return errors.New("the emulator ended by itself; .local/emulator.log says why")
+	}
+}
+
+// interrupted turns what an interrupt made fail into one line.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// noOtherStack refuses to start beside a running stack of this checkout: both would write .local/stack.json.
+func noOtherStack(checkout string) error {
+	info, err := localaws.ReadInfo(checkout)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.PID > 0 && syscall.Kill(info.PID, 0) == nil {
+		return fmt.Errorf("a local stack of this checkout is already running (process %d, %s): stop it with Ctrl-C there first", info.PID, info.APIURL)
+	}
+	return nil // left behind by one that was killed
+}
+
+// world is everything that runs: the application and the gateway, each knowing the other's address.
+type world struct {
+	stack   *localaws.Stack
+	gateway *razorpaytest.Gateway
+}
+
+func startWorld(ctx context.Context, c *console, checkout string, o devOptions) (_ *world, err error) {
+	secrets := localaws.SampleSecrets
+	w := &world{gateway: razorpaytest.New(razorpaytest.Config{
+		KeyID: secrets.KeyID, KeySecret: secrets.KeySecret, WebhookSecret: secrets.Webhook,
+		AccountID: localParameters["RazorpayAccountId"],
+	})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	gatewayURL, err := w.gateway.Start(o.gatewayPort)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d of 127.0.0.1 is in use: end what uses it, or choose another with --gateway-port", o.gatewayPort)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parameters := map[string]string{"RazorpayApiUrl": gatewayURL}
+	for k, v := range localParameters {
+		parameters[k] = v
+	}
+	var steps []string
+	err = c.waiting("building, starting and deploying (a first build takes about a minute)", func() error {
+		w.stack, err = localaws.Start(ctx, localaws.Options{
+			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets,
+			Progress: func(line string) { steps = append(steps, line) },
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.stack.GatewayURL = gatewayURL
+	w.gateway.SetWebhookURL(w.stack.APIURL + "/webhooks/razorpay")
+	return w, nil
+}
+
+func (w *world) close() error {
+	w.gateway.Close()
+	if w.stack == nil {
+		return nil
+	}
+	return w.stack.Close()
+}

@@ -1,0 +1,238 @@
+package localaws
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// All that each function may do. A new permission is a line here, too.
+func TestRolesAllowTheLeast(t *testing.T) {
+	const (
+		table  = "Table.Arn"
+		queue  = "EventsQueue.Arn"
+		secret = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${%s}-??????"
+	)
+	want := map[string]map[string]string{ // function -> action -> resource
+		"WebhookFunction": {
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayWebhookSecretName"),
+			"dynamodb:PutItem":              table,
+			"sqs:SendMessage":               queue,
+			"logs:CreateLogStream":          "WebhookLogGroup.Arn",
+			"logs:PutLogEvents":             "WebhookLogGroup.Arn",
+		},
+		"WorkerFunction": {
+			"sqs:ReceiveMessage":          queue,
+			"sqs:DeleteMessage":           queue,
+			"sqs:GetQueueAttributes":      queue,
+			"dynamodb:GetItem":            table,
+			"dynamodb:PutItem":            table,
+			"dynamodb:UpdateItem":         table,
+			"dynamodb:ConditionCheckItem": table,
+			"logs:CreateLogStream":        "WorkerLogGroup.Arn",
+			"logs:PutLogEvents":           "WorkerLogGroup.Arn",
+		},
+		"OrdersFunction": {
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
+			"dynamodb:GetItem":              table,
+			"dynamodb:PutItem":              table,
+			"dynamodb:UpdateItem":           table,
+			"dynamodb:DeleteItem":           table,
+			"dynamodb:ConditionCheckItem":   table,
+			"dynamodb:Query":                table,
+			"logs:CreateLogStream":          "OrdersLogGroup.Arn",
+			"logs:PutLogEvents":             "OrdersLogGroup.Arn",
+		},
+	}
+	d := readDeployed(t)
+	got := map[string]map[string]string{}
+	for name, function := range d.ofType("AWS::Serverless::Function") {
+		got[name] = d.permissions(name, function)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+}
+
+// permissions returns what a function's own role allows, by action.
+func (d deployed) permissions(name string, function resource) map[string]string {
+	d.Helper()
+	role := strings.TrimSuffix(name, "Function") + "Role"
+	if diff := cmp.Diff(any(arnOf(role)), function.Properties["Role"]); diff != "" {
+		d.Errorf("%s: role (-want +got):\n%s", name, diff)
+	}
+	for _, wide := range []string{"Policies", "Connectors", "Tracing"} { // SAM widens the role for these
+		if function.Properties[wide] != nil {
+			d.Errorf("%s: %s adds permissions of its own", name, wide)
+		}
+	}
+	if d.Resources[role].Properties["ManagedPolicyArns"] != nil {
+		d.Errorf("%s: a managed policy allows more than is listed here", role)
+	}
+	allowed := map[string]string{}
+	policies, _ := d.Resources[role].Properties["Policies"].([]any)
+	for _, policy := range policies {
+		statements, _ := at(policy, "PolicyDocument", "Statement").([]any)
+		for _, statement := range statements {
+			actions, isList := at(statement, "Action").([]any)
+			if !isList {
+				actions = []any{at(statement, "Action")}
+			}
+			for _, action := range actions {
+				action := action.(string)
+				if allowed[action] != "" {
+					d.Errorf("%s: %s is allowed twice", role, action)
+				}
+				allowed[action] = resourceText(at(statement, "Resource"))
+			}
+		}
+	}
+	return allowed
+}
+
+// resourceText is a policy's resource in short: "Table.Arn" for !GetAtt Table.Arn.
+func resourceText(resource any) string {
+	if parts, isGetAtt := at(resource, "Fn::GetAtt").([]any); isGetAtt {
+		return fmt.Sprintf("%v.%v", parts...)
+	}
+	if pattern, isSub := at(resource, "Fn::Sub").(string); isSub {
+		return pattern
+	}
+	return fmt.Sprint(resource)
+}
+
+func TestOnlyTheWebhookIsOpen(t *testing.T) {
+	d := readDeployed(t)
+	const open = ""
+	want := map[string]string{
+		"POST /webhooks/{gateway}": open, // its signature is the proof
+		"POST /orders":             "AWS_IAM",
+		"GET /orders/{id}":         "AWS_IAM",
+	}
+	got := map[string]string{}
+	for _, function := range d.ofType("AWS::Serverless::Function") {
+		events, _ := function.Properties["Events"].(map[string]any)
+		for _, event := range events {
+			if at(event, "Type") != "HttpApi" {
+				continue
+			}
+			authorizer, _ := at(event, "Properties", "Auth", "Authorizer").(string)
+			got[fmt.Sprintf("%v %v", at(event, "Properties", "Method"), at(event, "Properties", "Path"))] = authorizer
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("authorizer by route (-want +got):\n%s", diff)
+	}
+	if at(d.Resources["Api"].Properties, "Auth", "EnableIamAuthorizer") != true {
+		t.Error("EnableIamAuthorizer is not on")
+	}
+	if at(d.Resources["Api"].Properties, "Auth", "DefaultAuthorizer") != nil {
+		t.Error("a default authorizer would close the webhook")
+	}
+}
+
+func TestQueuesRefusePlainHTTP(t *testing.T) {
+	d := readDeployed(t)
+	policy := d.Resources["QueuesTlsOnly"].Properties
+	for name := range d.ofType("AWS::SQS::Queue") {
+		found := false
+		for _, queue := range policy["Queues"].([]any) {
+			found = found || cmp.Equal(queue, any(refTo(name)))
+		}
+		if !found {
+			t.Errorf("%s is not in QueuesTlsOnly", name)
+		}
+	}
+	statement := at(policy, "PolicyDocument").(map[string]any)["Statement"].([]any)[0]
+	if at(statement, "Effect") != "Deny" || at(statement, "Condition", "Bool", "aws:SecureTransport") != "false" {
+		t.Errorf("QueuesTlsOnly says %v, want a Deny without TLS", statement)
+	}
+}
+
+func TestLogsAreKeptAndEnd(t *testing.T) {
+	d := readDeployed(t)
+	for name, group := range d.ofType("AWS::Logs::LogGroup") {
+		if diff := cmp.Diff(any(refTo("LogRetentionDays")), group.Properties["RetentionInDays"]); diff != "" {
+			t.Errorf("%s: retention (-want +got):\n%s", name, diff)
+		}
+		if group.DeletionPolicy != "RetainExceptOnCreate" || group.UpdateReplacePolicy != "Retain" {
+			t.Errorf("%s goes with the stack", name)
+		}
+	}
+	for name, function := range d.ofType("AWS::Serverless::Function") {
+		own := strings.TrimSuffix(name, "Function") + "LogGroup"
+		if diff := cmp.Diff(any(refTo(own)), at(function.Properties, "LoggingConfig", "LogGroup")); diff != "" {
+			t.Errorf("%s: log group (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAlarms(t *testing.T) {
+	d := readDeployed(t)
+	watched := map[string]bool{} // "<metric> <resource>"
+	for id, alarm := range d.ofType("AWS::CloudWatch::Alarm") {
+		name, _ := at(alarm.Properties, "AlarmName", "Fn::Sub").(string)
+		anchor, found := strings.CutPrefix(name, "${AWS::StackName}-")
+		description, _ := alarm.Properties["AlarmDescription"].(string)
+		if !found || !strings.HasSuffix(description, "See docs/runbook.md#"+anchor) {
+			t.Errorf("%s: named %q, description ends in %q; want the runbook's entry of that name", id, name, description)
+		}
+		for _, actions := range []string{"AlarmActions", "OKActions"} {
+			if diff := cmp.Diff(any([]any{refTo("AlarmTopic")}), alarm.Properties[actions]); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", id, actions, diff)
+			}
+		}
+		if alarm.Properties["TreatMissingData"] != "notBreaching" {
+			t.Errorf("%s: an idle system would alarm", id)
+		}
+		for _, dimension := range alarm.Properties["Dimensions"].([]any) {
+			value := at(dimension, "Value")
+			subject, isRef := at(value, "Ref").(string)
+			if !isRef {
+				subject, _, _ = strings.Cut(resourceText(value), ".")
+			}
+			watched[fmt.Sprintf("%v %v", alarm.Properties["MetricName"], subject)] = true
+		}
+	}
+	want := []string{
+		"ApproximateNumberOfMessagesVisible EventsDlq", "ApproximateAgeOfOldestMessage EventsQueue",
+		"FailedInvokeEventCount WorkerFunctionEvents", "5xx Api",
+	}
+	for name := range d.ofType("AWS::Serverless::Function") {
+		want = append(want, "Errors "+name)
+	}
+	for _, metric := range want {
+		if !watched[metric] {
+			t.Errorf("no alarm on %s; there are %v", metric, watched)
+		}
+	}
+	dlq := d.Resources["EventsDlqAlarm"].Properties
+	if dlq["Threshold"] != 0 || dlq["ComparisonOperator"] != "GreaterThanThreshold" || dlq["EvaluationPeriods"] != 1 {
+		t.Errorf("EventsDlqAlarm waits: %v; a single message is one too many", dlq)
+	}
+}
+
+// Whoever is woken by an alarm finds its entry.
+func TestRunbookHasEveryAlarm(t *testing.T) {
+	d := readDeployed(t)
+	text, err := os.ReadFile(filepath.Join(d.checkout, "docs", "runbook.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if title, isHeading := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); isHeading && strings.HasPrefix(line, "#") {
+			headings[strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")] = true
+		}
+	}
+	for id, alarm := range d.ofType("AWS::CloudWatch::Alarm") {
+		_, anchor, _ := strings.Cut(alarm.Properties["AlarmDescription"].(string), "docs/runbook.md#")
+		if !headings[anchor] {
+			t.Errorf("%s points at docs/runbook.md#%s, which is not there", id, anchor)
+		}
+	}
+}
