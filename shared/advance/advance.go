@@ -71,13 +71,14 @@ func (a Advancer) Apply(ctx context.Context, orderID string, s Step) (Result, er
 		default:
 			return result, err
 		}
-		if len(facts) > len(s.Facts)+maxCorrections {
+		if len(facts) > 2*len(s.Facts)+maxCorrections {
 			return Result{}, fmt.Errorf("advance order %s: the table corrects itself without end: %w", orderID, err)
 		}
 	}
 }
 
-// maxCorrections bounds what a table that contradicts itself can make us do.
+// maxCorrections bounds what a table that contradicts itself can make us do: beside one correction for each fact, which
+// a sweep over many failed attempts may well need.
 const maxCorrections = 100
 
 // try reads, decides and writes once, and goes on while more effects are owed than one transaction carries. The event
@@ -116,8 +117,19 @@ func (a Advancer) try(ctx context.Context, orderID string, s Step, facts []payme
 		if !out.More {
 			return Result{order, verdict, false}, nil
 		}
-		facts = nil
+		facts = append(counted(out.Effects), facts...) // some may have found no room; the others teach nothing again
 	}
+}
+
+// counted says which attempts the effects have counted, so that they are not counted again.
+func counted(effects []payment.Effect) []payment.Fact {
+	var facts []payment.Fact
+	for _, e := range effects {
+		if attempt, ok := e.(payment.CountedAttempt); ok {
+			facts = append(facts, payment.CountedAttemptFact(attempt))
+		}
+	}
+	return facts
 }
 
 func (a Advancer) settle(ctx context.Context, s Step, orderID, verdict string) error {

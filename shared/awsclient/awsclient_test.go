@@ -3,6 +3,7 @@ package awsclient_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,6 +52,7 @@ type service struct {
 func (s *service) start(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.signed.Store(r.Header.Get("Authorization"))
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client hangs up
 		if s.requests.Add(1) <= s.hangs {
 			<-r.Context().Done() // until the client gives up
 			return
@@ -71,26 +73,28 @@ func send(ctx context.Context, cfg aws.Config) error {
 }
 
 func TestConfig(t *testing.T) {
+	const patient = 10 * time.Second // for attempts that are answered, however busy the machine is
 	for _, c := range []struct {
-		name         string
-		service      *service
-		maxAttempts  string // of the environment: it does not count
-		wantRequests int64
-		wantErr      bool
+		name           string
+		service        *service
+		attemptTimeout time.Duration
+		maxAttempts    string // of the environment: it does not count
+		wantRequests   int64
+		wantErr        bool
 	}{
-		{"an answer", &service{status: 200}, "", 1, false},
-		{"the first attempt hangs, the second is answered", &service{hangs: 1, status: 200}, "", 2, false},
-		{"both attempts hang", &service{hangs: 99}, "", 2, true},
-		{"every attempt fails", &service{status: 503}, "", 2, true},
-		{"the environment asks for more attempts", &service{status: 503}, "7", 2, true},
-		{"what is refused is not sent again", &service{status: 400}, "", 1, true},
+		{"an answer", &service{status: 200}, patient, "", 1, false},
+		{"the first attempt hangs, the second is answered", &service{hangs: 1, status: 200}, 500 * time.Millisecond, "", 2, false},
+		{"both attempts hang", &service{hangs: 99}, 50 * time.Millisecond, "", 2, true},
+		{"every attempt fails", &service{status: 503}, patient, "", 2, true},
+		{"the environment asks for more attempts", &service{status: 503}, patient, "7", 2, true},
+		{"what is refused is not sent again", &service{status: 400}, patient, "", 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			environment(t, c.service.start(t))
 			t.Setenv("AWS_MAX_ATTEMPTS", c.maxAttempts)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // of a test that would hang for ever
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a test that would hang for ever
 			defer cancel()
-			cfg, err := awsclient.Config(ctx, 50*time.Millisecond)
+			cfg, err := awsclient.Config(ctx, c.attemptTimeout)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ type settings struct {
 }
 
 // unset stands for a variable that is not there at all.
-const unset = "\x00"
+const unset = "(unset)"
 
 func TestLoad(t *testing.T) {
 	whole := map[string]string{

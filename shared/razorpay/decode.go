@@ -14,15 +14,12 @@ import (
 // entity without the id, state or exact amount that a fact needs. New code may be able to read it later.
 var ErrUndecodable = errors.New("undecodable")
 
-// An Event is what one webhook body says.
-type Event = payment.Notice
-
 // Decode reads a webhook's body. Whatever its kind (payment, order, refund, invoice, payment link, subscription, ...),
 // each payment, order, refund and dispute in it becomes a fact, in this order. An event of an unknown kind without any
 // is no error: it has a Note instead. Errors wrap [ErrUndecodable] and show no value of the body beyond ids and states.
 //
 // The envelope's time and its list of contents are not read, because samples of both are wrong.
-func Decode(body []byte) (Event, error) {
+func Decode(body []byte) (payment.Notice, error) {
 	_, event, err := read(body)
 	return event, err
 }
@@ -44,14 +41,14 @@ func Reduce(body []byte) ([]byte, error) {
 	return small, nil
 }
 
-func read(body []byte) (envelope, Event, error) {
+func read(body []byte) (envelope, payment.Notice, error) {
 	e, err := parse(body)
 	if err != nil {
-		return envelope{}, Event{}, fmt.Errorf("razorpay: decode: %w: %w", ErrUndecodable, err)
+		return envelope{}, payment.Notice{}, fmt.Errorf("razorpay: decode: %w: %w", ErrUndecodable, err)
 	}
 	event, err := e.event()
 	if err != nil {
-		return envelope{}, Event{}, fmt.Errorf("razorpay: decode %s: %w: %w", shown(e.Event), ErrUndecodable, err)
+		return envelope{}, payment.Notice{}, fmt.Errorf("razorpay: decode %s: %w: %w", shown(e.Event), ErrUndecodable, err)
 	}
 	return e, event, nil
 }
@@ -123,44 +120,44 @@ func wrongType(mismatch *json.UnmarshalTypeError) error {
 	return fmt.Errorf("wrong JSON type of %s", cmp.Or(place, "an entity"))
 }
 
-func (e envelope) event() (Event, error) {
+func (e envelope) event() (payment.Notice, error) {
 	if !word(e.Event) {
-		return Event{}, errors.New("no event name")
+		return payment.Notice{}, errors.New("no event name")
 	}
 	if e.Account != "" && !word(e.Account) {
-		return Event{}, errors.New("odd account id")
+		return payment.Notice{}, errors.New("odd account id")
 	}
-	event := Event{Type: e.Event, Account: e.Account}
+	event := payment.Notice{Type: e.Event, Account: e.Account}
 	p := e.Payload
 	if err := p.complete(e.Event); err != nil {
-		return Event{}, err
+		return payment.Notice{}, err
 	}
 	var attempt payment.PaymentFact
 	if p.Payment.entity != nil {
 		var err error
 		if attempt, err = p.Payment.entity.fact(); err != nil {
-			return Event{}, err
+			return payment.Notice{}, err
 		}
 		event.Facts = append(event.Facts, attempt)
 	}
 	if p.Order.entity != nil {
 		fact, err := p.Order.entity.fact()
 		if err != nil {
-			return Event{}, err
+			return payment.Notice{}, err
 		}
 		event.Facts = append(event.Facts, fact)
 	}
 	if p.Refund.entity != nil {
 		fact, err := p.Refund.entity.fact(e.Event, attempt)
 		if err != nil {
-			return Event{}, err
+			return payment.Notice{}, err
 		}
 		event.Facts = append(event.Facts, fact)
 	}
 	if p.Dispute.entity != nil {
 		fact, err := p.Dispute.entity.fact(attempt)
 		if err != nil {
-			return Event{}, err
+			return payment.Notice{}, err
 		}
 		event.Facts = append(event.Facts, fact)
 	}

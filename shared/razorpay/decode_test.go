@@ -171,7 +171,7 @@ func TestDecodePayment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Event{Type: "payment.captured", Facts: []payment.Fact{test.want}}
+			want := payment.Notice{Type: "payment.captured", Facts: []payment.Fact{test.want}}
 			if diff := cmp.Diff(want, event); diff != "" {
 				t.Errorf("event (-want +got):\n%s", diff)
 			}
@@ -249,7 +249,7 @@ func TestDecodeNoConcern(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		want := Event{Type: "settlement.processed", Note: "settlement.processed carries no payment of an order"}
+		want := payment.Notice{Type: "settlement.processed", Note: "settlement.processed carries no payment of an order"}
 		if diff := cmp.Diff(want, event); diff != "" {
 			t.Errorf("%s: event (-want +got):\n%s", body, diff)
 		}

@@ -38,7 +38,7 @@ type Secret[T any] struct {
 }
 
 // Open reads the named secret and fails if it cannot be read or parse refuses it: a function without its secret must
-// not start. The error never holds the value.
+// not start. The error holds nothing of the value, given that parse's errors don't.
 func Open[T any](ctx context.Context, c client, name string, parse func([]byte) (T, error), now func() time.Time) (*Secret[T], error) {
 	s := &Secret[T]{client: c, name: name, parse: parse, now: now}
 	if err := s.fetch(ctx); err != nil {

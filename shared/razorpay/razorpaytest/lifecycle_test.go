@@ -133,7 +133,7 @@ func TestEventBodies(t *testing.T) {
 	fact := func(status payment.PaymentStatus, failed bool) payment.Fact {
 		return payment.PaymentFact{ID: id, GatewayOrderID: order, Status: status, Failed: failed, Amount: inr, CreatedAt: start}
 	}
-	want := []razorpay.Event{
+	want := []payment.Notice{
 		{Type: "payment.failed", Account: "acc_Sim1", Facts: []payment.Fact{fact(payment.PaymentCreated, true)}},
 		{Type: "payment.authorized", Account: "acc_Sim1", Facts: []payment.Fact{fact(payment.PaymentAuthorized, false)}},
 		{Type: "payment.captured", Account: "acc_Sim1", Facts: []payment.Fact{fact(payment.PaymentCaptured, false)}},
@@ -141,7 +141,7 @@ func TestEventBodies(t *testing.T) {
 			fact(payment.PaymentCaptured, false), payment.OrderFact{GatewayOrderID: order, Paid: true, Amount: inr},
 		}},
 	}
-	var got []razorpay.Event
+	var got []payment.Notice
 	ids := map[string]bool{}
 	for _, d := range receiver.deliveries() {
 		event, err := razorpay.Decode(d.body)
