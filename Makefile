@@ -16,10 +16,11 @@ VULNDB      := golang.org/x/vulndb
 
 # go.mod names the toolchain with the latest security fixes; this lets Go fetch it where another is installed.
 export GOTOOLCHAIN := auto
+export SAM_CLI_TELEMETRY := 0
 
 # How `sam build` compiles: static, small, and the same bytes in every folder (no RPC server of the retired go1.x
 # runtime, no debug tables, no paths, no build id).
-BUILD_ENV := CGO_ENABLED=0 GOFLAGS='-trimpath -tags=lambda.norpc -buildvcs=false "-ldflags=-s -w -buildid="' SAM_CLI_TELEMETRY=0
+BUILD_ENV := CGO_ENABLED=0 GOFLAGS='-trimpath -tags=lambda.norpc -buildvcs=false "-ldflags=-s -w -buildid="'
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,7 +59,7 @@ build: $(TOOLS) need-go ## build the functions for AWS, into .aws-sam
 	$(BUILD_ENV) .tools/bin/sam build $(ARGS)
 
 deploy: build ## deploy to your AWS account: make deploy ARGS='--config-env prod'
-	SAM_CLI_TELEMETRY=0 .tools/bin/sam deploy $(ARGS)
+	.tools/bin/sam deploy $(ARGS)
 
 clean: ## remove what make has made, the tools included
 	rm -rf .aws-sam .local .tools

@@ -26,6 +26,7 @@ var localParameters = map[string]string{
 type devOptions struct {
 	demo                          bool
 	apiPort, gatewayPort, awsPort int
+	containerBridge               string
 }
 
 func devCommand() *cobra.Command {
@@ -42,6 +43,8 @@ place of Razorpay. Walk one order through, saying at each step what happened, th
 	cmd.Flags().IntVar(&o.apiPort, "api-port", 0, "port of the application's HTTP API (0: any free one)")
 	cmd.Flags().IntVar(&o.gatewayPort, "gateway-port", 0, "port of the simulated gateway (0: any free one)")
 	cmd.Flags().IntVar(&o.awsPort, "aws-port", 0, "port of the local AWS services (0: any free one)")
+	cmd.Flags().StringVar(&o.containerBridge, "container-bridge", "",
+		"address of Docker's bridge, on Linux, for the containers of sam local invoke (often 172.17.0.1)")
 	return cmd
 }
 
@@ -61,30 +64,50 @@ func dev(ctx context.Context, o devOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, world.close()) }()
 	if !o.demo {
-		if err := localaws.WriteInfo(checkout, world.stack.Info); err != nil {
+		end, err := announce(checkout, world.stack.Info, o)
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, localaws.RemoveInfo(checkout)) }()
+		defer func() { err = errors.Join(err, end()) }()
 	}
-	if err := tour(ctx, c, world); err != nil {
+	t := newTourist(c, world)
+	if err := t.tour(ctx); err != nil || o.demo {
 		return interrupted(ctx, err)
 	}
-	if o.demo {
-		c.say("\nEvery step ended as promised.")
-		return nil
+	if err := t.tryYourself(ctx); err != nil {
+		return interrupted(ctx, err)
 	}
 	select {
 	case <-ctx.Done():
-		c.say("\nStopped.")
+		c.say("")
+		c.say("Stopped.")
 		return nil
 	case <-world.stack.Engine.Exited():
 		return errors.New("the emulator ended by itself; .local/emulator.log says why")
 	}
 }
 
+// announce tells others where the stack is, until end.
+func announce(checkout string, info localaws.Info, o devOptions) (end func() error, err error) {
+	if err := localaws.WriteInfo(checkout, info); err != nil {
+		return nil, err
+	}
+	if err := writeSAMEnvironment(checkout, info); err != nil {
+		return nil, err
+	}
+	if o.containerBridge == "" {
+		return func() error { return localaws.RemoveInfo(checkout) }, nil
+	}
+	server, err := serveContainers(o.containerBridge, info)
+	if err != nil {
+		return nil, errors.Join(err, localaws.RemoveInfo(checkout))
+	}
+	return func() error { return errors.Join(server.Close(), localaws.RemoveInfo(checkout)) }, nil
+}
+
 // interrupted turns what an interrupt made fail into one line.
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
 	return err
@@ -133,11 +156,9 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 	for k, v := range localParameters {
 		parameters[k] = v
 	}
-	var steps []string
-	err = c.waiting("building, starting and deploying (a first build takes about a minute)", func() error {
+	err = c.waiting("build the functions if they changed (the first time: two minutes), start, deploy", func() error {
 		w.stack, err = localaws.Start(ctx, localaws.Options{
 			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets,
-			Progress: func(line string) { steps = append(steps, line) },
 		})
 		return err
 	})

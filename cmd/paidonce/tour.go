@@ -33,16 +33,21 @@ const (
 	price       = 49900 // paise
 )
 
+func newTourist(c *console, w *world) *tourist {
+	return &tourist{console: c, world: w, shop: shop{w.stack.APIURL, w.stack.Config()}, table: newOperator(w.stack)}
+}
+
 // tour is the guided walk.
-func tour(ctx context.Context, c *console, w *world) error {
-	t := &tourist{console: c, world: w, shop: shop{w.stack.APIURL, w.stack.Config()}, table: newOperator(w.stack)}
+func (t *tourist) tour(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		t.create, t.pay, t.repeat, t.bothEvents, t.forge, t.deadLetter, t.tryYourself,
+		t.create, t.pay, t.repeat, t.bothEvents, t.forge, t.deadLetter,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	t.say("")
+	t.say("Every step ended as promised.")
 	return nil
 }
 
@@ -209,6 +214,7 @@ func (t *tourist) deadLetter(ctx context.Context) error {
 	return nil
 }
 
+// tryYourself prints what a person needs to go on alone.
 func (t *tourist) tryYourself(ctx context.Context) error {
 	o, err := t.shop.createOrder(ctx, tryOrder, price)
 	if err != nil {
