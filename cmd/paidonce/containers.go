@@ -32,8 +32,12 @@ func writeSAMEnvironment(checkout string, info localaws.Info) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(checkout, ".local", "sam-env.json"), append(text, '\n'), 0o644)
+	return os.WriteFile(samEnvironment(checkout), append(text, '\n'), 0o644)
 }
+
+func removeSAMEnvironment(checkout string) error { return os.Remove(samEnvironment(checkout)) }
+
+func samEnvironment(checkout string) string { return filepath.Join(checkout, ".local", "sam-env.json") }
 
 // serveContainers listens on Docker's bridge and passes calls on to the local AWS services. On Linux containers reach the
 // host by that address only. Close ends it.

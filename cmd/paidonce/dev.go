@@ -95,14 +95,15 @@ func announce(checkout string, info localaws.Info, o devOptions) (end func() err
 	if err := writeSAMEnvironment(checkout, info); err != nil {
 		return nil, err
 	}
+	end = func() error { return errors.Join(localaws.RemoveInfo(checkout), removeSAMEnvironment(checkout)) }
 	if o.containerBridge == "" {
-		return func() error { return localaws.RemoveInfo(checkout) }, nil
+		return end, nil
 	}
 	server, err := serveContainers(o.containerBridge, info)
 	if err != nil {
-		return nil, errors.Join(err, localaws.RemoveInfo(checkout))
+		return nil, errors.Join(err, end())
 	}
-	return func() error { return errors.Join(server.Close(), localaws.RemoveInfo(checkout)) }, nil
+	return func() error { return errors.Join(server.Close(), end()) }, nil
 }
 
 // interrupted turns what an interrupt made fail into one line.
