@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -102,7 +103,8 @@ func (h *handler) run(ctx context.Context, t *task, stage func(context.Context, 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			t.err = fmt.Errorf("panic of type %T", v) // the value may hold anything
+			t.err = fmt.Errorf("panic of type %T", v) // the value may hold anything, the stack holds places in our code
+			h.log.ErrorContext(ctx, "panic", "event", t.key.String(), "stack", string(debug.Stack()))
 		}
 	}()
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {

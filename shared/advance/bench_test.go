@@ -126,7 +126,9 @@ func (b *bench) delivery(t *testing.T, id string, f ...payment.Fact) advance.Ste
 // apply runs the step, expects wantErr, and checks the invariants.
 func (b *bench) apply(t *testing.T, s advance.Step, wantErr error) advance.Result {
 	t.Helper()
-	result, err := b.advancer().Apply(t.Context(), orderID, s)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a race that is never won
+	defer cancel()
+	result, err := b.advancer().Apply(ctx, orderID, s)
 	if !errors.Is(err, wantErr) {
 		t.Fatalf("got error %v, want %v", err, wantErr)
 	}

@@ -16,7 +16,7 @@ var allowed = map[string]bool{
 	"attempt": true, "batch": true, "bytes": true, "duplicate": true, "event": true, "event_type": true,
 	"failed": true, "gateway": true, "message_id": true, "mode": true, "order": true, "outcome": true,
 	"receive_count": true, "request_id": true, "resent": true, "status": true, "verdict": true, "verified_by": true,
-	"error": true, "took_ms": true, "version": true, "gateway_order": true, "route": true,
+	"error": true, "stack": true, "took_ms": true, "version": true, "gateway_order": true, "route": true,
 }
 
 var redacted = slog.StringValue("REDACTED")
