@@ -59,8 +59,8 @@ var (
 	errUnsigned  = errors.New("the event row does not say which secret verified it")
 )
 
-// Handle works through a batch and reports the messages that failed, and only those. Messages of one order follow each
-// other; different orders go side by side.
+// Handle works through a batch and reports the messages that failed, and only those. Messages of one order are applied
+// together; different orders go side by side.
 func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	tasks := make([]*task, len(batch.Records))
 	for i, record := range batch.Records {
@@ -79,11 +79,7 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	for _, group := range byOrder {
 		groups = append(groups, group)
 	}
-	together(groups, func(group []*task) {
-		for _, t := range group {
-			h.run(ctx, t, h.apply)
-		}
-	})
+	together(groups, func(group []*task) { h.applyGroup(ctx, group) })
 
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, t := range tasks {
@@ -147,15 +143,34 @@ func (h *handler) prepare(ctx context.Context, t *task) (err error) {
 	return err
 }
 
-func (h *handler) apply(ctx context.Context, t *task) error {
-	result, err := h.advancer.Apply(ctx, t.orderID, advance.Step{
-		Source:  payment.SourceWebhook,
-		Facts:   t.notice.Facts,
-		Event:   &t.event,
-		Kind:    t.notice.Type,
-		Account: t.notice.Account,
-	})
-	t.outcome = result.Verdict
+// applyGroup applies the messages of one order together: a burst about one order is then one write, not a race of many.
+// If that fails each message is applied by itself, so that one that cannot be applied fails alone.
+func (h *handler) applyGroup(ctx context.Context, group []*task) {
+	h.run(ctx, group[0], func(ctx context.Context, _ *task) error { return h.apply(ctx, group...) })
+	if len(group) == 1 || group[0].err == nil {
+		return
+	}
+	for _, t := range group {
+		t.err = nil
+		h.run(ctx, t, func(ctx context.Context, t *task) error { return h.apply(ctx, t) })
+	}
+}
+
+func (h *handler) apply(ctx context.Context, tasks ...*task) error {
+	var steps []advance.Step
+	for _, t := range tasks {
+		steps = append(steps, advance.Step{
+			Source:  payment.SourceWebhook,
+			Facts:   t.notice.Facts,
+			Event:   &t.event,
+			Kind:    t.notice.Type,
+			Account: t.notice.Account,
+		})
+	}
+	results, err := h.advancer.ApplyAll(ctx, tasks[0].orderID, steps)
+	for i, r := range results {
+		tasks[i].outcome = r.Verdict
+	}
 	return err
 }
 

@@ -356,3 +356,24 @@ func TestRacingCopiesPayOnce(t *testing.T) {
 	b.checker.Check(t, "o1")
 	b.expectOrder(t, "o1", payment.Paid, true)
 }
+
+// poisoned is a fact that cannot be merged.
+type poisoned struct{ payment.Fact }
+
+func (poisoned) Ref() payment.Ref { return payment.Ref{GatewayOrderID: "order_1"} }
+
+func TestOneBadEventOfAnOrderFailsAlone(t *testing.T) {
+	b := setup(t)
+	b.receive(t, "failed", body("payment.failed", "1", "failed"))
+	b.receive(t, "bad", body("payment.authorized", "1", "authorized"))
+	b.receive(t, "captured", body("payment.captured", "1", "captured"))
+	b.decoders["razorpay"] = func(body []byte) (payment.Notice, error) {
+		n, err := razorpay.Decode(body)
+		if n.Type == "payment.authorized" {
+			n.Facts = append(n.Facts, poisoned{})
+		}
+		return n, err
+	}
+	b.expectFailed(t, b.work(t, t.Context(), message("failed", 1), message("bad", 1), message("captured", 1)), "m-bad")
+	b.expectOrder(t, "o1", payment.Paid, true)
+}

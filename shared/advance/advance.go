@@ -51,99 +51,43 @@ type Result struct {
 	Done    bool // the event had been applied before: nothing was left to do
 }
 
-// Apply learns the step's facts and writes what follows: order, effects and event in one transaction, or the event
-// alone if nothing changed. A lost race is run again until the time is up; the error is then
-// [payment.ErrVersionConflict]. nil means that it is durable.
+// Apply learns one step's facts; see [Advancer.ApplyAll].
 func (a Advancer) Apply(ctx context.Context, orderID string, s Step) (Result, error) {
-	facts := s.Facts
-	for attempt := 0; ; attempt++ {
-		result, err := a.try(ctx, orderID, s, facts)
-		correction := new(payment.CorrectionError)
-		switch {
-		case errors.Is(err, payment.ErrEventApplied):
-			return Result{Verdict: "already applied", Done: true}, nil
-		case errors.As(err, &correction):
-			facts = append(append([]payment.Fact(nil), correction.Facts...), facts...)
-		case errors.Is(err, payment.ErrVersionConflict):
-			if !a.pause(ctx, attempt) {
-				return Result{}, err
-			}
-		default:
-			return result, err
-		}
-		if len(facts) > 2*len(s.Facts)+maxCorrections {
-			return Result{}, fmt.Errorf("advance order %s: the table corrects itself without end: %w", orderID, err)
-		}
-	}
-}
-
-// maxCorrections bounds what a table that contradicts itself can make us do: beside one correction for each fact, which
-// a sweep over many failed attempts may well need.
-const maxCorrections = 100
-
-// try reads, decides and writes once, and goes on while more effects are owed than one transaction carries. The event
-// is settled with the last of them, so that a crash in between leaves it to be applied again.
-func (a Advancer) try(ctx context.Context, orderID string, s Step, facts []payment.Fact) (Result, error) {
-	order, err := a.Store.Order(ctx, orderID)
+	results, err := a.ApplyAll(ctx, orderID, []Step{s})
 	if err != nil {
 		return Result{}, err
 	}
-	if why := a.excluded(order, s); why != "" {
-		return Result{order, why, false}, a.Store.SettleEvent(ctx, s.Event.Settle(payment.EventIgnored, s.Kind, orderID, why))
-	}
-	verdict := ""
-	for {
-		now := a.Now()
-		out := payment.Apply(order, facts, a.Rules, now)
-		if verdict == "" {
-			verdict = out.Verdict()
-		}
-		if !out.Changed() {
-			return Result{order, verdict, false}, a.settle(ctx, s, orderID, verdict)
-		}
-		commit := payment.Commit{Order: out.Order, Effects: out.Effects}
+	return results[0], nil
+}
+
+// ApplyAll learns several steps about one order, one after the other, and writes what follows: order, effects and events
+// in one transaction, as far as they fit. An event that changed nothing is settled alone. A lost race is run again until
+// the time is up; the error is then [payment.ErrVersionConflict].
+//
+// nil means that all of it is durable. After an error some steps may be; applying those again does nothing.
+func (a Advancer) ApplyAll(ctx context.Context, orderID string, steps []Step) ([]Result, error) {
+	r := newRun(a, orderID, steps)
+	for attempt := 0; ; attempt++ {
+		err := r.try(ctx)
+		applied, correction := new(payment.AppliedError), new(payment.CorrectionError)
 		switch {
-		case s.Event == nil:
-			commit.Change = &payment.Change{Source: s.Source, What: out.Verdict(), At: now}
-		case !out.More:
-			st := s.Event.Settle(payment.EventApplied, s.Kind, orderID, verdict)
-			commit.Event = &st
-		}
-		if err := a.Store.Commit(ctx, commit); err != nil {
-			return Result{}, err
-		}
-		order = out.Order
-		order.Version++
-		if !out.More {
-			return Result{order, verdict, false}, nil
-		}
-		facts = append(counted(out.Effects), facts...) // some may have found no room; the others teach nothing again
-	}
-}
-
-// counted says which attempts the effects have counted, so that they are not counted again.
-func counted(effects []payment.Effect) []payment.Fact {
-	var facts []payment.Fact
-	for _, e := range effects {
-		if attempt, ok := e.(payment.CountedAttempt); ok {
-			facts = append(facts, payment.CountedAttemptFact(attempt))
+		case err == nil:
+			return r.results(), nil
+		case errors.As(err, &applied):
+			r.done(applied.Keys)
+		case errors.As(err, &correction):
+			r.corrections = append(r.corrections, correction.Facts...)
+			if len(r.corrections) > r.maxCorrections() {
+				return nil, fmt.Errorf("advance order %s: the table corrects itself without end: %w", orderID, err)
+			}
+		case errors.Is(err, payment.ErrVersionConflict):
+			if !a.pause(ctx, attempt) {
+				return nil, err
+			}
+		default:
+			return nil, err
 		}
 	}
-	return facts
-}
-
-func (a Advancer) settle(ctx context.Context, s Step, orderID, verdict string) error {
-	if s.Event == nil {
-		return nil
-	}
-	return a.Store.SettleEvent(ctx, s.Event.Settle(payment.EventApplied, s.Kind, orderID, verdict))
-}
-
-func (a Advancer) excluded(o payment.Order, s Step) string {
-	if s.Event == nil {
-		return ""
-	}
-	return o.Excludes(s.Event.Key.Gateway, s.Event.Mode, s.Account)
 }
 
 // pause waits before the next attempt, longer and less predictably each time. It reports false if the time is up.

@@ -21,9 +21,9 @@ type action struct {
 	refused func(there item) error
 }
 
-// Commit writes an order's change in one TransactWriteItems: order, effects, event or history entry.
+// Commit writes an order's change in one TransactWriteItems: order, effects, events, history entry.
 //
-// It fails with [payment.ErrEventApplied] if the event is APPLIED already, [payment.ErrVersionConflict] if the order
+// It fails with a [*payment.AppliedError] if events are APPLIED already, [payment.ErrVersionConflict] if the order
 // is not at c.Order.Version any more or another transaction is writing one of the rows, a [*payment.CorrectionError]
 // if the table knows better about a payment, and [payment.ErrEffectConflict] if an effect's row says something else.
 // Nothing is written then. An effect's row that is there with the same content counts as written.
@@ -58,7 +58,7 @@ func (s *Store) write(ctx context.Context, actions []action) error {
 }
 
 // classify decides by position what a cancelled transaction means. It returns the actions that are left to write, or
-// the error that speaks loudest: an applied event before a changed order, that before what the table knows better.
+// the loudest error.
 func classify(actions []action, reasons []types.CancellationReason) ([]action, error) {
 	if len(reasons) != len(actions) {
 		return nil, fmt.Errorf("transaction cancelled with %d reasons for %d actions", len(reasons), len(actions))
@@ -79,28 +79,44 @@ func classify(actions []action, reasons []types.CancellationReason) ([]action, e
 			refusals = append(refusals, fmt.Errorf("transaction cancelled: %s", code))
 		}
 	}
-	for _, loudest := range []error{payment.ErrEventApplied, payment.ErrVersionConflict} {
-		for _, err := range refusals {
-			if errors.Is(err, loudest) {
-				return nil, loudest
-			}
-		}
-	}
-	correction := &payment.CorrectionError{}
-	for _, err := range refusals {
-		one := new(payment.CorrectionError)
-		if !errors.As(err, &one) {
-			return nil, err
-		}
-		correction.Facts = append(correction.Facts, one.Facts...)
-	}
-	if len(correction.Facts) > 0 {
-		return nil, correction
+	if err := loudest(refusals); err != nil {
+		return nil, err
 	}
 	if len(left) == len(actions) {
 		return nil, errors.New("transaction cancelled without a reason")
 	}
 	return left, nil
+}
+
+// loudest is the refusal that decides: applied events before a changed order, that before whatever else is wrong, and
+// last what the table knows better.
+func loudest(refusals []error) error {
+	applied, correction := &payment.AppliedError{}, &payment.CorrectionError{}
+	var conflict, other error
+	for _, err := range refusals {
+		one, better := new(payment.AppliedError), new(payment.CorrectionError)
+		switch {
+		case errors.As(err, &one):
+			applied.Keys = append(applied.Keys, one.Keys...)
+		case errors.As(err, &better):
+			correction.Facts = append(correction.Facts, better.Facts...)
+		case errors.Is(err, payment.ErrVersionConflict):
+			conflict = err
+		default:
+			other = err
+		}
+	}
+	switch {
+	case len(applied.Keys) > 0:
+		return applied
+	case conflict != nil:
+		return conflict
+	case other != nil:
+		return other
+	case len(correction.Facts) > 0:
+		return correction
+	}
+	return nil
 }
 
 func (s *Store) actions(c payment.Commit) ([]action, error) {
@@ -124,8 +140,8 @@ func (s *Store) actions(c payment.Commit) ([]action, error) {
 		}
 		actions = append(actions, action{s.put(row, "attribute_not_exists(pk)", nil), sameRow(nil)})
 	}
-	if c.Event != nil {
-		u := settle(*c.Event)
+	for _, st := range c.Events {
+		u := settle(st)
 		actions = append(actions, action{types.TransactWriteItem{Update: &types.Update{
 			TableName:                           &s.table,
 			Key:                                 u.key,
@@ -134,13 +150,22 @@ func (s *Store) actions(c payment.Commit) ([]action, error) {
 			ExpressionAttributeNames:            u.names,
 			ExpressionAttributeValues:           u.values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}}, settleRefused})
+		}}, func(there item) error {
+			if err := settleRefused(there); !errors.Is(err, payment.ErrEventApplied) {
+				return err
+			}
+			return &payment.AppliedError{Keys: []payment.EventKey{st.Key}}
+		}})
 	}
 	return actions, nil
 }
 
 func (s *Store) putOrder(o payment.Order, version int64) (action, error) {
-	row, err := marshal(newOrderRow(o, version))
+	order, err := newOrderRow(o, version)
+	if err != nil {
+		return action{}, err
+	}
+	row, err := marshal(order)
 	if err != nil {
 		return action{}, err
 	}

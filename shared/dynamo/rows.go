@@ -103,79 +103,85 @@ type orderRow struct {
 	Partial        bool              `dynamodbav:"partial,omitempty"`
 	Notes          map[string]string `dynamodbav:"notes,omitempty"`
 
-	Payments        map[string]paymentRow `dynamodbav:"payments,omitempty"`
-	Refunds         map[string]refundRow  `dynamodbav:"refunds,omitempty"`
-	Disputes        map[string]disputeRow `dynamodbav:"disputes,omitempty"`
-	GatewayPaid     bool                  `dynamodbav:"gateway_paid,omitempty"`
-	CountedAttempts int                   `dynamodbav:"counted_attempts,omitempty"`
+	orderEntities
+	Packed          []byte `dynamodbav:"packed,omitempty"` // the entities of an order that has many, see pack
+	GatewayPaid     bool   `dynamodbav:"gateway_paid,omitempty"`
+	CountedAttempts int    `dynamodbav:"counted_attempts,omitempty"`
 
-	Status      string    `dynamodbav:"status"`
-	Holds       []holdRow `dynamodbav:"holds,omitempty"`
-	PaidAt      string    `dynamodbav:"paid_at,omitempty"`
-	FulfilledAt string    `dynamodbav:"fulfilled_at,omitempty"`
-	ClosedAt    string    `dynamodbav:"closed_at,omitempty"`
-	CloseReason string    `dynamodbav:"close_reason,omitempty"`
-	Version     int64     `dynamodbav:"version"`
-	CreatedAt   string    `dynamodbav:"created_at"`
-	UpdatedAt   string    `dynamodbav:"updated_at"`
+	Status      string `dynamodbav:"status"`
+	PaidAt      string `dynamodbav:"paid_at,omitempty"`
+	FulfilledAt string `dynamodbav:"fulfilled_at,omitempty"`
+	ClosedAt    string `dynamodbav:"closed_at,omitempty"`
+	CloseReason string `dynamodbav:"close_reason,omitempty"`
+	Version     int64  `dynamodbav:"version"`
+	CreatedAt   string `dynamodbav:"created_at"`
+	UpdatedAt   string `dynamodbav:"updated_at"`
+}
+
+// orderEntities is what grows with an order.
+type orderEntities struct {
+	Payments map[string]paymentRow `dynamodbav:"payments,omitempty" json:"p,omitempty"`
+	Refunds  map[string]refundRow  `dynamodbav:"refunds,omitempty" json:"r,omitempty"`
+	Disputes map[string]disputeRow `dynamodbav:"disputes,omitempty" json:"d,omitempty"`
+	Holds    []holdRow             `dynamodbav:"holds,omitempty" json:"h,omitempty"`
 }
 
 type moneyRow struct {
-	Amount   int64  `dynamodbav:"amount"`
-	Currency string `dynamodbav:"currency"`
+	Amount   int64  `dynamodbav:"amount" json:"amount,omitempty"`
+	Currency string `dynamodbav:"currency" json:"currency,omitempty"`
 }
 
 type paymentRow struct {
-	Status    string    `dynamodbav:"status"`
-	Failed    bool      `dynamodbav:"failed,omitempty"`
-	Voided    bool      `dynamodbav:"voided,omitempty"`
-	Amount    moneyRow  `dynamodbav:"amount"`
-	Captured  *moneyRow `dynamodbav:"captured,omitempty"`
-	Conflict  bool      `dynamodbav:"conflict,omitempty"`
-	Claim     int64     `dynamodbav:"claim,omitempty"`
-	OtherID   string    `dynamodbav:"other_id,omitempty"`
-	CreatedAt string    `dynamodbav:"created_at,omitempty"`
-	Pointed   bool      `dynamodbav:"pointed,omitempty"`
-	Booked    *moneyRow `dynamodbav:"booked,omitempty"`
+	Status    string    `dynamodbav:"status" json:"status,omitempty"`
+	Failed    bool      `dynamodbav:"failed,omitempty" json:"failed,omitempty"`
+	Voided    bool      `dynamodbav:"voided,omitempty" json:"voided,omitempty"`
+	Amount    moneyRow  `dynamodbav:"amount" json:"amount,omitempty"`
+	Captured  *moneyRow `dynamodbav:"captured,omitempty" json:"captured,omitempty"`
+	Conflict  bool      `dynamodbav:"conflict,omitempty" json:"conflict,omitempty"`
+	Claim     int64     `dynamodbav:"claim,omitempty" json:"claim,omitempty"`
+	OtherID   string    `dynamodbav:"other_id,omitempty" json:"other_id,omitempty"`
+	CreatedAt string    `dynamodbav:"created_at,omitempty" json:"created_at,omitempty"`
+	Pointed   bool      `dynamodbav:"pointed,omitempty" json:"pointed,omitempty"`
+	Booked    *moneyRow `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
 }
 
 type refundRow struct {
-	PaymentID string   `dynamodbav:"payment_id"`
-	Amount    moneyRow `dynamodbav:"amount"`
-	Receipt   string   `dynamodbav:"receipt,omitempty"`
-	Seen      []string `dynamodbav:"seen"`
-	Told      []string `dynamodbav:"told,omitempty"`
-	Booked    bool     `dynamodbav:"booked,omitempty"`
-	Reversed  bool     `dynamodbav:"reversed,omitempty"`
+	PaymentID string   `dynamodbav:"payment_id" json:"payment_id,omitempty"`
+	Amount    moneyRow `dynamodbav:"amount" json:"amount,omitempty"`
+	Receipt   string   `dynamodbav:"receipt,omitempty" json:"receipt,omitempty"`
+	Seen      []string `dynamodbav:"seen" json:"seen,omitempty"`
+	Told      []string `dynamodbav:"told,omitempty" json:"told,omitempty"`
+	Booked    bool     `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
+	Reversed  bool     `dynamodbav:"reversed,omitempty" json:"reversed,omitempty"`
 }
 
 type disputeRow struct {
-	PaymentID string   `dynamodbav:"payment_id"`
-	Status    string   `dynamodbav:"status"`
-	Phase     string   `dynamodbav:"phase,omitempty"`
-	Amount    moneyRow `dynamodbav:"amount"`
-	Deducted  int64    `dynamodbav:"deducted,omitempty"`
-	EverLost  bool     `dynamodbav:"ever_lost,omitempty"`
-	Booked    bool     `dynamodbav:"booked,omitempty"`
+	PaymentID string   `dynamodbav:"payment_id" json:"payment_id,omitempty"`
+	Status    string   `dynamodbav:"status" json:"status,omitempty"`
+	Phase     string   `dynamodbav:"phase,omitempty" json:"phase,omitempty"`
+	Amount    moneyRow `dynamodbav:"amount" json:"amount,omitempty"`
+	Deducted  int64    `dynamodbav:"deducted,omitempty" json:"deducted,omitempty"`
+	EverLost  bool     `dynamodbav:"ever_lost,omitempty" json:"ever_lost,omitempty"`
+	Booked    bool     `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
 }
 
 type holdRow struct {
-	Reason         string `dynamodbav:"reason"`
-	Subject        string `dynamodbav:"subject,omitempty"`
-	Since          string `dynamodbav:"since"`
-	Told           bool   `dynamodbav:"told,omitempty"`
-	AcknowledgedBy string `dynamodbav:"acknowledged_by,omitempty"`
-	AcknowledgedAt string `dynamodbav:"acknowledged_at,omitempty"`
-	Why            string `dynamodbav:"why,omitempty"`
+	Reason         string `dynamodbav:"reason" json:"reason,omitempty"`
+	Subject        string `dynamodbav:"subject,omitempty" json:"subject,omitempty"`
+	Since          string `dynamodbav:"since" json:"since,omitempty"`
+	Told           bool   `dynamodbav:"told,omitempty" json:"told,omitempty"`
+	AcknowledgedBy string `dynamodbav:"acknowledged_by,omitempty" json:"acknowledged_by,omitempty"`
+	AcknowledgedAt string `dynamodbav:"acknowledged_at,omitempty" json:"acknowledged_at,omitempty"`
+	Why            string `dynamodbav:"why,omitempty" json:"why,omitempty"`
 }
 
-func newOrderRow(o payment.Order, version int64) orderRow {
+func newOrderRow(o payment.Order, version int64) (orderRow, error) {
 	r := orderRow{
 		envelope: envelope{key: orderKey(o.ID), RowVersion: rowVersion, Entity: "ORDER"},
 		ID:       o.ID, Gateway: o.Gateway, Mode: string(o.Mode), Account: o.Account, GatewayOrderID: o.GatewayOrderID,
 		Amount: o.Amount.Amount, Currency: o.Amount.Currency, Partial: o.Partial, Notes: o.Notes,
-		Payments: map[string]paymentRow{}, Refunds: map[string]refundRow{}, Disputes: map[string]disputeRow{},
-		GatewayPaid: o.GatewayPaid, CountedAttempts: o.CountedAttempts,
+		orderEntities: orderEntities{map[string]paymentRow{}, map[string]refundRow{}, map[string]disputeRow{}, nil},
+		GatewayPaid:   o.GatewayPaid, CountedAttempts: o.CountedAttempts,
 		Status: string(o.Status), PaidAt: formatTime(o.PaidAt), FulfilledAt: formatTime(o.FulfilledAt),
 		ClosedAt: formatTime(o.ClosedAt), CloseReason: o.CloseReason, Version: version,
 		CreatedAt: formatTime(o.CreatedAt), UpdatedAt: formatTime(o.UpdatedAt),
@@ -206,11 +212,14 @@ func newOrderRow(o payment.Order, version int64) orderRow {
 		}
 		r.Holds = append(r.Holds, row)
 	}
-	return r
+	return r, r.pack()
 }
 
 func (r orderRow) order() (payment.Order, error) {
 	if err := r.check(); err != nil {
+		return payment.Order{}, err
+	}
+	if err := r.unpack(); err != nil {
 		return payment.Order{}, err
 	}
 	var times timeParser

@@ -122,7 +122,11 @@ func (s *Store) OrderID(ctx context.Context, gateway string, ref payment.Ref) (i
 // order with [payment.ErrOrderExists].
 func (s *Store) CreateOrder(ctx context.Context, o payment.Order) (stored payment.Order, err error) {
 	defer describe(&err, "create order %s", o.ID)
-	old, err := s.create(ctx, newOrderRow(o, 1))
+	row, err := newOrderRow(o, 1)
+	if err != nil {
+		return payment.Order{}, err
+	}
+	old, err := s.create(ctx, row)
 	if errors.Is(err, errRowExists) {
 		row, err := unmarshal[orderRow](old)
 		if err != nil {

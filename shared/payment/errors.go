@@ -1,6 +1,9 @@
 package payment
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What a store answers when a condition stops a write or there is nothing to read. Every adapter translates its own
 // errors into these once; callers match them with errors.Is.
@@ -30,6 +33,15 @@ var (
 	// ErrOutcomeUnknown: it may or may not have been done. Read back before anything else.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
+
+// AppliedError is a store's answer to a commit with events that are APPLIED already. Nothing was written. It matches
+// [ErrEventApplied].
+type AppliedError struct{ Keys []EventKey }
+
+func (e *AppliedError) Error() string { return fmt.Sprintf("%v: %v", ErrEventApplied, e.Keys) }
+
+// Is implements the match with [ErrEventApplied].
+func (e *AppliedError) Is(target error) bool { return target == ErrEventApplied }
 
 // CorrectionError is a store's answer to a commit that rests on something the table knows better: a payment that
 // belongs to another order, or an attempt that is already counted. Nothing was written. Apply the order again with

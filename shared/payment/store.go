@@ -9,8 +9,8 @@ type Commit struct {
 	Order Order
 	// Effects are rows that must not be there yet. One that is there with the same content counts as written.
 	Effects []Effect
-	// Event, if set, settles the delivery that caused the change, where it is not APPLIED yet.
-	Event *Settlement
+	// Events settles the deliveries that caused the change, where none of them is APPLIED yet.
+	Events []Settlement
 	// Change, if set, says what caused the change where no event did. It is kept in the order's history.
 	Change *Change
 }

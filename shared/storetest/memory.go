@@ -121,6 +121,22 @@ func (m *Memory) mayBeSettled(k payment.EventKey) error {
 	return nil
 }
 
+func (m *Memory) mayAllBeSettled(settlements []payment.Settlement) error {
+	applied := &payment.AppliedError{}
+	for _, s := range settlements {
+		switch err := m.mayBeSettled(s.Key); {
+		case errors.Is(err, payment.ErrEventApplied):
+			applied.Keys = append(applied.Keys, s.Key)
+		case err != nil:
+			return err
+		}
+	}
+	if len(applied.Keys) > 0 {
+		return applied
+	}
+	return nil
+}
+
 func (m *Memory) settle(s payment.Settlement) {
 	e := m.events[s.Key]
 	e.Status, e.Verdict, e.NextAt = s.Status, s.Verdict, s.NextAt
@@ -195,10 +211,8 @@ func (m *Memory) Effects(ctx context.Context, orderID string) (effects []payment
 // Commit implements [Store].
 func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 	return m.call(ctx, "Commit", func() error {
-		if c.Event != nil {
-			if err := m.mayBeSettled(c.Event.Key); err != nil {
-				return err
-			}
+		if err := m.mayAllBeSettled(c.Events); err != nil {
+			return err
 		}
 		if m.orders[c.Order.ID].Version != c.Order.Version {
 			return payment.ErrVersionConflict
@@ -209,8 +223,8 @@ func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 		for _, e := range c.Effects {
 			m.write(c.Order, e)
 		}
-		if c.Event != nil {
-			m.settle(*c.Event)
+		for _, s := range c.Events {
+			m.settle(s)
 		}
 		if c.Change != nil {
 			m.changes[c.Order.ID] = append(m.changes[c.Order.ID], *c.Change)

@@ -168,7 +168,7 @@ func settleNeedsEvent(t *testing.T, s Store, id string) {
 	wantErr(t, s.SettleEvent(t.Context(), e.Settle(payment.EventApplied, "", "", "")), payment.ErrNotFound)
 	o := create(t, s, someOrder(id))
 	st := e.Settle(payment.EventApplied, "", "", "")
-	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o, Event: &st}), payment.ErrNotFound)
+	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o, Events: []payment.Settlement{st}}), payment.ErrNotFound)
 	_, err := s.Event(t.Context(), e.Key)
 	wantErr(t, err, payment.ErrNotFound)
 }
@@ -237,7 +237,7 @@ func deleteOnlyUnopened(t *testing.T, s Store, id string) {
 func captured(o payment.Order, e payment.Event, id string) payment.Commit {
 	o.Status = payment.Paid
 	st := e.Settle(payment.EventApplied, "payment.captured", o.ID, "paid")
-	return payment.Commit{Order: o, Event: &st, Effects: []payment.Effect{
+	return payment.Commit{Order: o, Events: []payment.Settlement{st}, Effects: []payment.Effect{
 		payment.PaymentPointer{PaymentID: "pay_" + id},
 		payment.Fulfilment{Captured: rupees},
 		payment.LedgerEntry{SubjectID: "pay_" + id, Type: payment.LedgerCaptured, PaymentID: "pay_" + id, Amount: rupees},
@@ -302,8 +302,18 @@ func commitApplied(t *testing.T, s Store, id string) {
 	wantErr(t, s.SettleEvent(t.Context(), e.Settle(payment.EventApplied, "", o.ID, "before")), nil)
 	e, err := s.Event(t.Context(), e.Key)
 	wantErr(t, err, nil)
-	wantErr(t, s.Commit(t.Context(), captured(o, e, id)), payment.ErrEventApplied)
+	fresh := someEvent(id + "fresh")
+	put(t, s, fresh)
+	c := captured(o, e, id)
+	c.Events = append(c.Events, fresh.Settle(payment.EventApplied, "payment.captured", o.ID, "paid"))
+	err = s.Commit(t.Context(), c)
+	wantErr(t, err, payment.ErrEventApplied)
+	applied := new(payment.AppliedError)
+	if !errors.As(err, &applied) || len(applied.Keys) != 1 || applied.Keys[0] != e.Key {
+		t.Errorf("applied events %v, want %s alone", applied.Keys, e.Key)
+	}
 	nothingWritten(t, s, o, e, 0)
+	nothingWritten(t, s, o, fresh, 0)
 }
 
 // An order restored from a backup may have forgotten effects that are still there.
@@ -311,7 +321,7 @@ func effectThere(t *testing.T, s Store, id string) {
 	e, o := someEvent(id), create(t, s, someOrder(id))
 	put(t, s, e)
 	first := captured(o, e, id)
-	first.Event = nil
+	first.Events = nil
 	wantErr(t, s.Commit(t.Context(), first), nil)
 	forgetful := captured(o, e, id)
 	forgetful.Order.Version++
@@ -328,7 +338,7 @@ func effectOther(t *testing.T, s Store, id string) {
 	e, o := someEvent(id), create(t, s, someOrder(id))
 	put(t, s, e)
 	first := captured(o, e, id)
-	first.Event = nil
+	first.Events = nil
 	wantErr(t, s.Commit(t.Context(), first), nil)
 	o, err := s.Order(t.Context(), o.ID)
 	wantErr(t, err, nil)
@@ -344,7 +354,7 @@ func paymentOnce(t *testing.T, s Store, id string) {
 	e := someEvent(id)
 	put(t, s, e)
 	first := captured(create(t, s, someOrder(id+"a")), e, id)
-	first.Event = nil
+	first.Events = nil
 	wantErr(t, s.Commit(t.Context(), first), nil)
 	second := create(t, s, someOrder(id+"b"))
 	err := s.Commit(t.Context(), captured(second, e, id))
