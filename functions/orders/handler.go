@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -137,22 +138,28 @@ func (h *handler) create(ctx context.Context, request request) (events.APIGatewa
 // order that was made before, by a call that never heard the answer, is used before another is made.
 func (h *handler) open(ctx context.Context, g gateway, order payment.Order, retried bool) (payment.Order, error) {
 	note := h.stack + "/" + order.ID
-	gatewayOrderID, err := "", payment.ErrNotFound
+	gatewayOrderID := ""
 	if retried {
+		var err error
 		gatewayOrderID, err = g.FindOrder(ctx, order, note)
+		if err != nil && !errors.Is(err, payment.ErrNotFound) {
+			// Even a refusal to look does not prove that there is none: the row stays.
+			return payment.Order{}, fmt.Errorf("%w: %v", payment.ErrOutcomeUnknown, err)
+		}
 	}
-	if errors.Is(err, payment.ErrNotFound) {
+	if gatewayOrderID == "" {
+		var err error
 		gatewayOrderID, err = g.OpenOrder(ctx, order, note)
-	}
-	switch {
-	case errors.Is(err, payment.ErrGatewayRefused):
-		return h.release(ctx, order, err)
-	case err != nil:
-		return payment.Order{}, err
+		if errors.Is(err, payment.ErrGatewayRefused) {
+			return h.release(ctx, order, err)
+		}
+		if err != nil {
+			return payment.Order{}, err
+		}
 	}
 	opened := order
 	opened.GatewayOrderID, opened.UpdatedAt = gatewayOrderID, h.now()
-	err = h.store.Commit(ctx, payment.Commit{
+	err := h.store.Commit(ctx, payment.Commit{
 		Order:   opened,
 		Effects: []payment.Effect{payment.OrderPointer{GatewayOrderID: gatewayOrderID}},
 		Change:  &payment.Change{Source: payment.SourceAPI, What: "gateway order " + gatewayOrderID + " created", At: h.now()},

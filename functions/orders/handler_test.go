@@ -300,3 +300,17 @@ func TestTwentyAtOnceGetOneGatewayOrder(t *testing.T) {
 	}
 	b.checker.Check(t, "o1")
 }
+
+func TestARefusedLookUpKeepsTheOrder(t *testing.T) {
+	b := setup()
+	b.gateway.fail = func(string) (bool, error) { return true, payment.ErrOutcomeUnknown } // made, but the answer was lost
+	b.create(t, good)
+	b.gateway.fail = func(string) (bool, error) { return false, payment.ErrGatewayRefused } // the key was revoked
+	if status, answer := b.create(t, good); status != 503 {
+		t.Errorf("answered %d %v, want 503", status, answer)
+	}
+	b.gateway.fail = nil
+	if status, answer := b.create(t, good); status != 200 || answer["gateway_order_id"] != "order_1" || b.gateway.made != 1 {
+		t.Errorf("answered %d %v with %d gateway orders, want the one that was made", status, answer, b.gateway.made)
+	}
+}

@@ -279,6 +279,7 @@ type effectRow struct {
 	Key       string    `dynamodbav:"key,omitempty"`
 	Status    string    `dynamodbav:"status,omitempty"`
 	About     string    `dynamodbav:"about,omitempty"`
+	Reason    string    `dynamodbav:"reason,omitempty"` // of a hold
 }
 
 func newEffectRow(o payment.Order, version int64, e payment.Effect) effectRow {
@@ -291,6 +292,7 @@ func newEffectRow(o payment.Order, version int64, e payment.Effect) effectRow {
 		r.Entity, r.Amount, r.indexKey = "FULFILMENT", moneyOrNil(e.Captured), outboxIndex(o.ID, o.UpdatedAt)
 	case payment.Notification:
 		r.Entity, r.Key, r.Status, r.About = "OUTBOX", e.Key, string(e.Status), e.About
+		r.Reason, r.Subject = string(e.Hold.Reason), e.Hold.Subject
 		r.Amount, r.indexKey = moneyOrNil(e.Amount), outboxIndex(o.ID, o.UpdatedAt)
 	case payment.LedgerEntry:
 		r.Entity, r.Subject, r.Type, r.PaymentID = "LEDGER", e.SubjectID, string(e.Type), e.PaymentID
@@ -313,6 +315,7 @@ func (r effectRow) effect() payment.Effect {
 	case "OUTBOX":
 		return payment.Notification{
 			Key: r.Key, Status: payment.Status(r.Status), About: r.About, Amount: moneyOrZero(r.Amount),
+			Hold: payment.HoldKey{Reason: payment.HoldReason(r.Reason), Subject: r.Subject},
 		}
 	case "LEDGER":
 		return payment.LedgerEntry{

@@ -12,7 +12,7 @@ type Outcome struct {
 	Learned []string // what the facts taught, in words; empty if nothing was new
 	Moves   []Move
 	Effects []Effect // to be written in the order's transaction
-	More    bool     // more effects are owed than one transaction carries: commit, then Apply again without facts
+	More    bool     // more is owed than one transaction carries: commit, then Apply the same facts again
 }
 
 // Changed reports whether there is anything to write.
@@ -34,8 +34,8 @@ func (out Outcome) Verdict() string {
 		case Fulfilment:
 			said = append(said, "fulfilled")
 		case Notification:
-			if about, held := strings.CutPrefix(e.Key, "hold#"); held {
-				said = append(said, "held: "+strings.TrimSuffix(strings.Replace(about, "#", " ", 1), " "))
+			if e.Hold != (HoldKey{}) {
+				said = append(said, "held: "+e.Hold.String())
 			}
 		}
 	}

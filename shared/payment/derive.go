@@ -37,7 +37,7 @@ const (
 	HoldRefundBeforeCover HoldReason = "refund_before_cover" // money went back before the order was covered
 	HoldConflict          HoldReason = "conflict"            // two captured amounts, or another order's payment
 	HoldRefundsUnread     HoldReason = "refunds_unread"      // the gateway speaks of refunds that we don't know
-	HoldRefundInFlight    HoldReason = "refund_in_flight"    // a pending refund would leave the order uncovered
+	HoldRefundInFlight    HoldReason = "refund_in_flight"    // this pending refund, with others, would leave the order uncovered
 	HoldRefundReversed    HoldReason = "refund_reversed"     // a refund failed after it was processed
 	HoldDispute           HoldReason = "dispute"             // the customer's bank may take the money back, or did
 	HoldPaidAfterClose    HoldReason = "paid_after_close"    // covered although the shop had closed the order
@@ -58,6 +58,14 @@ func (r HoldReason) Blocking() bool {
 type HoldKey struct {
 	Reason  HoldReason
 	Subject string
+}
+
+// String is the key for people: "short", "dispute disp_1".
+func (k HoldKey) String() string {
+	if k.Subject == "" {
+		return string(k.Reason)
+	}
+	return string(k.Reason) + " " + k.Subject
 }
 
 // Hold is a hold that the facts call for now.
@@ -105,7 +113,6 @@ func (o Order) Derive(r Rules) Derivation {
 	}
 	hold(!covered && m.captured > 0 && !o.Partial, HoldShort, "")
 	hold(!covered && m.refunded > 0, HoldRefundBeforeCover, "")
-	hold(d.Status == Paid && m.captured-m.leaving < due, HoldRefundInFlight, "")
 	hold(statusRank[d.Status] < statusRank[o.Status], HoldStatusBehind, "")
 	hold(covered && !o.ClosedAt.IsZero(), HoldPaidAfterClose, "")
 	hold(r.FulfilWithin > 0 && o.PaidAt.Sub(o.CreatedAt) > r.FulfilWithin, HoldLate, "")
@@ -121,8 +128,10 @@ func (o Order) Derive(r Rules) Derivation {
 		hold(p.Conflict || p.OtherID != "", HoldConflict, id)
 		hold(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id)
 	}
+	uncovering := d.Status == Paid && m.captured-m.leaving < due
 	for id, refund := range o.Refunds {
 		hold(refund.Seen.Processed && refund.Seen.Failed, HoldRefundReversed, id)
+		hold(uncovering && m.inFlight(refund), HoldRefundInFlight, id)
 	}
 	for id, dispute := range o.Disputes {
 		hold(!dispute.settled(), HoldDispute, id)
@@ -169,6 +178,12 @@ type tally struct {
 	known    map[string]int64 // of every refund known, whatever its status, by payment
 }
 
+// inFlight reports whether the refund is of a payment that counts and may still become processed.
+func (t tally) inFlight(r Refund) bool {
+	_, counted := t.known[r.PaymentID]
+	return counted && !r.Seen.Processed && !r.Seen.Failed
+}
+
 func (o Order) tally() tally {
 	t := tally{back: map[string]int64{}, known: map[string]int64{}}
 	for _, p := range o.Payments {
@@ -192,31 +207,33 @@ func (o Order) tally() tally {
 	return t
 }
 
-// surplus lists the payments without whose remaining money the earlier ones still cover the order, if there is a
-// payment too many at all. Earlier is by the gateway's time of creation, then by id.
+// surplus lists the payments that are too many, if the others would cover the order: those after which the earlier ones'
+// remaining money does already, or else the last. Earlier is by the gateway's time of creation, then by id.
 func (o Order) surplus(m tally, r Rules) []string {
-	var counted []Payment
+	var remaining []Payment // payments that were not given back whole
 	spare := false
 	for _, p := range o.Payments {
-		if o.counts(p) {
-			counted = append(counted, p)
-			spare = spare || o.covers(m.captured-p.Captured.Amount, r)
+		if !o.counts(p) {
+			continue
+		}
+		spare = spare || o.covers(m.captured-p.Captured.Amount, r)
+		if p.Captured.Amount > m.back[p.ID] {
+			remaining = append(remaining, p)
 		}
 	}
 	if !spare {
 		return nil
 	}
-	slices.SortFunc(counted, func(a, b Payment) int {
+	slices.SortFunc(remaining, func(a, b Payment) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 	})
 	var kept int64
 	var extra []string
-	for _, p := range counted {
-		remaining := p.Captured.Amount - m.back[p.ID]
-		if o.covers(kept, r) && remaining > 0 {
+	for i, p := range remaining {
+		if o.covers(kept, r) || len(extra) == 0 && i == len(remaining)-1 {
 			extra = append(extra, p.ID)
 		}
-		kept += remaining
+		kept += p.Captured.Amount - m.back[p.ID]
 	}
 	return extra
 }

@@ -61,8 +61,9 @@ type CountedAttempt struct{ PaymentID string }
 type Notification struct {
 	Key    string // unique within the order: "failed", "refund#rfnd_1#processed", "hold#short#"
 	Status Status // of the order
-	About  string // the payment, refund or dispute that it is about; empty for the order itself
-	Amount Money  // of the refund, or the order's
+	About  string // the refund that it is about; empty for a hold or the order itself
+	Hold   HoldKey
+	Amount Money // of the refund, or the order's
 }
 
 func (Fulfilment) effect()     {}
@@ -133,7 +134,7 @@ func (w *owing) owe(o *Order, d Derivation, moves []Move, at time.Time) {
 		}
 		if !history.Told {
 			key := fmt.Sprintf("hold#%s#%s", h.Reason, h.Subject)
-			history.Told = w.add(Notification{Key: key, Status: o.Status, About: h.Subject, Amount: o.Amount})
+			history.Told = w.add(Notification{Key: key, Status: o.Status, Hold: h.HoldKey, Amount: o.Amount})
 		}
 		o.Holds[h.HoldKey] = history
 	}

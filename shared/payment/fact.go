@@ -25,7 +25,8 @@ const (
 )
 
 // A Fact is one thing the gateway says is true. The facts are [PaymentFact], [RefundFact], [DisputeFact] and
-// [OrderFact]; [ForeignPaymentFact] and [CountedAttemptFact] are what our own table says.
+// [OrderFact]. [ForeignPaymentFact] and [CountedAttemptFact] are what our own table says, [ClosedFact] and
+// [AcknowledgedFact] what a person says.
 type Fact interface {
 	// Ref says how to find the order that the fact is about.
 	Ref() Ref
@@ -128,6 +129,22 @@ type ForeignPaymentFact struct {
 // CountedAttemptFact says that our own table has already counted the failed attempt.
 type CountedAttemptFact struct{ PaymentID string }
 
+// ClosedFact says that the shop released the order's stock: money that covers the order after that is held. It teaches
+// nothing about an order that is fulfilled.
+type ClosedFact struct {
+	Reason string
+	At     time.Time
+}
+
+// AcknowledgedFact says that a person looked at a hold and lets it pass. It teaches nothing about a hold that never
+// appeared, or that was acknowledged before.
+type AcknowledgedFact struct {
+	Hold HoldKey
+	By   string
+	Why  string
+	At   time.Time
+}
+
 // Ref implements [Fact].
 func (f PaymentFact) Ref() Ref { return Ref{f.GatewayOrderID, f.ID} }
 
@@ -145,3 +162,9 @@ func (f ForeignPaymentFact) Ref() Ref { return Ref{PaymentID: f.PaymentID} }
 
 // Ref implements [Fact].
 func (f CountedAttemptFact) Ref() Ref { return Ref{PaymentID: f.PaymentID} }
+
+// Ref implements [Fact].
+func (ClosedFact) Ref() Ref { return Ref{} }
+
+// Ref implements [Fact].
+func (AcknowledgedFact) Ref() Ref { return Ref{} }

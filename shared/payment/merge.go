@@ -105,6 +105,24 @@ func (f ForeignPaymentFact) merge(o *Order) string {
 	return fmt.Sprintf("payment %s belongs to order %s", f.PaymentID, f.OrderID)
 }
 
+func (f ClosedFact) merge(o *Order) string {
+	if !o.FulfilledAt.IsZero() || !o.ClosedAt.IsZero() {
+		return ""
+	}
+	o.ClosedAt, o.CloseReason = f.At, f.Reason
+	return "closed by the shop: " + f.Reason
+}
+
+func (f AcknowledgedFact) merge(o *Order) string {
+	h, appeared := o.Holds[f.Hold]
+	if !appeared || h.Acknowledged != nil {
+		return ""
+	}
+	h.Acknowledged = &Acknowledgement{By: f.By, Why: f.Why, At: f.At}
+	o.Holds[f.Hold] = h
+	return fmt.Sprintf("hold %s acknowledged by %s: %s", f.Hold, f.By, f.Why)
+}
+
 // A counted attempt leaves no trace in the order: it keeps the attempt from being counted again, see [Order.learn].
 func (f CountedAttemptFact) merge(*Order) string { return "" }
 

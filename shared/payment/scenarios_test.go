@@ -126,7 +126,7 @@ var scenarios = []scenario{
 	{name: "refund processed known, its capture not yet", row: true, facts: facts{refund("r1", "A", processedRefund, 100)},
 		derived: "pending", fulfil: "no"},
 	{name: "A 100, refund 100 pending", row: true, facts: facts{captured("A", 100), refund("r1", "A", pendingRefund, 100)},
-		derived: "paid", fulfil: "early", holds: "refund_in_flight"},
+		derived: "paid", fulfil: "early", holds: "refund_in_flight:r1"},
 	{name: "A 100, refund 100 failed only", row: true, facts: facts{captured("A", 100), refund("r1", "A", failedRefund, 100)},
 		derived: "paid", fulfil: "yes"},
 	{name: "A 100, refund 40 processed and failed", row: true,
@@ -170,6 +170,12 @@ var scenarios = []scenario{
 	{name: "a capture after the refund of another payment", surplus: true, facts: facts{
 		captured("A", 100), refund("r1", "A", processedRefund, 100), captured("B", 100),
 	}, derived: "paid", fulfil: "early"},
+	{name: "two captures, the first refunded in part", surplus: true, facts: facts{
+		captured("A", 100), captured("B", 100), refund("r1", "A", processedRefund, 40),
+	}, derived: "paid", fulfil: "early", holds: "surplus:B"},
+	{name: "three captures, the first given back", surplus: true, facts: facts{
+		captured("A", 100), captured("B", 100), captured("C", 100), refund("r1", "A", processedRefund, 100),
+	}, derived: "paid", fulfil: "early", holds: "surplus:C"},
 	{name: "a dispute lost, then won in the next phase, and another opened", facts: facts{
 		captured("A", 100),
 		dispute("d1", payment.PhaseChargeback, payment.DisputeOpen),

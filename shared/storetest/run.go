@@ -241,7 +241,7 @@ func captured(o payment.Order, e payment.Event, id string) payment.Commit {
 		payment.PaymentPointer{PaymentID: "pay_" + id},
 		payment.Fulfilment{Captured: rupees},
 		payment.LedgerEntry{SubjectID: "pay_" + id, Type: payment.LedgerCaptured, PaymentID: "pay_" + id, Amount: rupees},
-		payment.Notification{Key: "hold#over#", Status: payment.Paid, Amount: rupees},
+		payment.Notification{Key: "hold#over#", Status: payment.Paid, Amount: rupees, Hold: payment.HoldKey{Reason: payment.HoldOver}},
 	}}
 }
 
