@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"paidonce/shared/advance"
 	"paidonce/shared/payment"
 	"paidonce/shared/storetest"
 )
@@ -78,7 +79,7 @@ func setup() *bundle {
 	b.checker = &storetest.Checker{Store: b.memory}
 	b.handler = &handler{
 		gateways: map[string]func(context.Context) gateway{"razorpay": func(context.Context) gateway { return b.gateway }},
-		store:    b.memory, account: "acc_1", stack: "shop", log: slog.New(slog.DiscardHandler),
+		store:    b.memory, advancer: advance.Advancer{Store: b.memory, Now: func() time.Time { return now }}, account: "acc_1", stack: "shop", log: slog.New(slog.DiscardHandler),
 		now: func() time.Time { return now },
 	}
 	return b

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"paidonce/shared/advance"
 	"paidonce/shared/awsclient"
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
@@ -25,16 +26,18 @@ func main() {
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
 	razorpayClient := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName,
 		razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
+	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers}
 	h := &handler{
 		gateways: map[string]func(context.Context) gateway{
 			"razorpay": func(ctx context.Context) gateway { return razorpayClient.Value(ctx) },
 		},
-		store:   dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
-		rules:   payment.Rules{AcceptOffers: cfg.AcceptOffers},
-		account: cfg.RazorpayAccountID,
-		stack:   cfg.StackName,
-		log:     logs.New(os.Stdout, cfg.LogLevel),
-		now:     time.Now,
+		store:    table,
+		advancer: advance.Advancer{Store: table, Rules: rules, Now: time.Now, Reserve: reserve},
+		account:  cfg.RazorpayAccountID,
+		stack:    cfg.StackName,
+		log:      logs.New(os.Stdout, cfg.LogLevel),
+		now:      time.Now,
 	}
 	lambda.Start(h.Handle)
 }

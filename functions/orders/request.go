@@ -44,17 +44,9 @@ func (r request) money() payment.Money { return payment.Money{Amount: r.amount, 
 // readRequest reads and checks the body. Errors are [*apigw.FieldError].
 func readRequest(r events.APIGatewayV2HTTPRequest, gateways map[string]func(context.Context) gateway) (request, error) {
 	var q request
-	body, err := apigw.Body(r)
+	err := readJSON(r, &q, "id, amount, currency, gateway and perhaps partial and notes")
 	if err != nil {
 		return q, err
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil {
-		return q, jsonError(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return q, &apigw.FieldError{Field: "body", Problem: "has something after the JSON object"}
 	}
 	if !fitOrderID.MatchString(q.ID) {
 		return q, &apigw.FieldError{Field: "id", Problem: "must be 1 to 40 letters, digits, _ . or -, and begin with a letter or digit"}
@@ -86,10 +78,23 @@ func checkNotes(notes map[string]string) error {
 	return nil
 }
 
-// jsonError says what is wrong with a body in the caller's terms.
-func jsonError(err error) error {
-	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) && wrong.Field != "" {
-		return &apigw.FieldError{Field: wrong.Field, Problem: "must be a " + wrong.Type.String() + ", not a " + wrong.Value}
+// readJSON reads the request's body, which must be one JSON object with known fields only. fields names them for the
+// caller. Errors are [*apigw.FieldError].
+func readJSON(r events.APIGatewayV2HTTPRequest, into any, fields string) error {
+	body, err := apigw.Body(r)
+	if err != nil {
+		return err
 	}
-	return &apigw.FieldError{Field: "body", Problem: "must be a JSON object with id, amount, currency, gateway and perhaps partial and notes"}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) && wrong.Field != "" {
+			return &apigw.FieldError{Field: wrong.Field, Problem: "must be a " + wrong.Type.String() + ", not a " + wrong.Value}
+		}
+		return &apigw.FieldError{Field: "body", Problem: "must be a JSON object with " + fields}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &apigw.FieldError{Field: "body", Problem: "has something after the JSON object"}
+	}
+	return nil
 }

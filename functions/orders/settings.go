@@ -2,6 +2,9 @@ package main
 
 import "time"
 
+// reserve is the time before the function's own end at which a lost race is not run again.
+const reserve = 2 * time.Second
+
 // settings is the function's environment; template.yaml says what each is for.
 type settings struct {
 	TableName         string        `env:"TABLE_NAME,notEmpty"`

@@ -66,6 +66,7 @@ var (
 	ErrTooLarge       = errors.New("body too large")
 	ErrUnknownGateway = errors.New("unknown gateway")
 	ErrDifferentOrder = errors.New("the id belongs to another order")
+	ErrFulfilled      = errors.New("fulfilled")
 	ErrNoRoute        = errors.New("no such route")
 )
 
@@ -79,6 +80,7 @@ var statuses = []struct {
 	{ErrNoRoute, http.StatusNotFound},
 	{payment.ErrNotFound, http.StatusNotFound},
 	{ErrDifferentOrder, http.StatusConflict},
+	{ErrFulfilled, http.StatusConflict},
 	{ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{payment.ErrGatewayRefused, http.StatusBadGateway},
 	{payment.ErrOutcomeUnknown, http.StatusServiceUnavailable},

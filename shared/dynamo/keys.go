@@ -53,8 +53,10 @@ func orderKey(id string) key { return key{orderPartition(id), "ORDER"} }
 
 func orderPartition(id string) string { return "ORDER#" + id }
 
+const changePrefix = "CHANGE#"
+
 func changeKey(id string, version int64) key {
-	return key{orderPartition(id), fmt.Sprintf("CHANGE#%012d", version)} // so that they sort by version
+	return key{orderPartition(id), fmt.Sprintf("%s%012d", changePrefix, version)} // so that they sort by version
 }
 
 func pointerKey(gateway, gatewayID string) key {

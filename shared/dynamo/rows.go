@@ -341,6 +341,12 @@ func newChangeRow(orderID string, version int64, c payment.Change) changeRow {
 	}
 }
 
+func (r changeRow) change() (payment.Change, error) {
+	var times timeParser
+	c := payment.Change{Source: payment.Source(r.Source), What: r.What, At: times.parse(r.At)}
+	return c, times.err
+}
+
 func marshal(row any) (item, error) { return attributevalue.MarshalMap(row) }
 
 func unmarshal[T any](i item) (T, error) {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -26,6 +25,7 @@ type client interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
@@ -162,36 +162,6 @@ func (s *Store) DeleteOrder(ctx context.Context, id string, version int64) (err 
 		return payment.ErrVersionConflict
 	}
 	return err
-}
-
-// Effects lists what happened to an order: every effect that is a row of the order's own.
-func (s *Store) Effects(ctx context.Context, orderID string) (effects []payment.Effect, err error) {
-	defer describe(&err, "read effects of order %s", orderID)
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-		TableName:                 &s.table,
-		ConsistentRead:            aws.Bool(true),
-		KeyConditionExpression:    aws.String("pk = :pk"),
-		ExpressionAttributeValues: item{":pk": text(orderPartition(orderID))},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range page.Items {
-			if sk, ok := i[sortKey].(*types.AttributeValueMemberS); ok && (sk.Value == "ORDER" || strings.HasPrefix(sk.Value, "CHANGE#")) {
-				continue
-			}
-			row, err := unmarshal[effectRow](i)
-			if err != nil {
-				return nil, err
-			}
-			if e := row.effect(); e != nil {
-				effects = append(effects, e)
-			}
-		}
-	}
-	return effects, nil
 }
 
 var errRowExists = errors.New("row exists")

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"paidonce/shared/payment"
 )
@@ -34,6 +35,7 @@ type Memory struct {
 	events   map[payment.EventKey]payment.Event
 	orders   map[string]payment.Order
 	effects  map[effectKey]payment.Effect
+	written  map[effectKey]time.Time
 	pointers map[pointerKey]string
 	changes  map[string][]payment.Change
 }
@@ -48,6 +50,7 @@ func NewMemory() *Memory {
 		events:   map[payment.EventKey]payment.Event{},
 		orders:   map[string]payment.Order{},
 		effects:  map[effectKey]payment.Effect{},
+		written:  map[effectKey]time.Time{},
 		pointers: map[pointerKey]string{},
 		changes:  map[string][]payment.Change{},
 	}
@@ -208,6 +211,31 @@ func (m *Memory) Effects(ctx context.Context, orderID string) (effects []payment
 	return effects, err
 }
 
+// History implements [Store].
+func (m *Memory) History(ctx context.Context, orderID string) (h payment.History, err error) {
+	effects, err := m.Effects(ctx, orderID)
+	if err != nil {
+		return h, err
+	}
+	err = m.call(ctx, "History", func() error {
+		for _, e := range effects {
+			h.Effects = append(h.Effects, payment.DatedEffect{Effect: e, At: m.written[m.key(orderID, e)]})
+		}
+		h.Changes = m.changes[orderID]
+		for _, e := range m.events {
+			if e.OrderID == orderID && (e.Status == payment.EventApplied || e.Status == payment.EventIgnored) {
+				e.Body, e.NextAt, e.ExpiresAt = nil, time.Time{}, time.Time{}
+				h.Events = append(h.Events, e)
+			}
+		}
+		slices.SortFunc(h.Events, func(a, b payment.Event) int {
+			return cmp.Or(a.ReceivedAt.Compare(b.ReceivedAt), cmp.Compare(a.Key.ID, b.Key.ID))
+		})
+		return nil
+	})
+	return h, err
+}
+
 // Commit implements [Store].
 func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 	return m.call(ctx, "Commit", func() error {
@@ -272,7 +300,7 @@ func (m *Memory) write(o payment.Order, e payment.Effect) {
 		m.pointers[pointerKey{o.Gateway, e.GatewayOrderID}] = o.ID
 	default:
 		if k := m.key(o.ID, e); m.effects[k] == nil {
-			m.effects[k] = e
+			m.effects[k], m.written[k] = e, o.UpdatedAt
 		}
 	}
 }

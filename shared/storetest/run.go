@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"a gateway order belongs to one order", gatewayOrderOnce},
 		{"a counted attempt is counted once", attemptOnce},
 		{"of concurrent commits one wins", commitConcurrently},
+		{"an order has a history", orderHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -415,4 +418,39 @@ func commitConcurrently(t *testing.T, s Store, id string) {
 	if won.Load() != 1 || lost.Load() != 9 {
 		t.Errorf("%d won and %d lost, want 1 and 9", won.Load(), lost.Load())
 	}
+}
+
+func orderHistory(t *testing.T, s Store, id string) {
+	applied, ignored, parked, o := someEvent(id+"a"), someEvent(id+"b"), someEvent(id+"c"), create(t, s, someOrder(id))
+	for _, e := range []payment.Event{applied, ignored, parked} {
+		put(t, s, e)
+	}
+	change := payment.Change{Source: payment.SourceAPI, What: "created", At: at}
+	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o, Change: &change}), nil)
+	o.Version++
+	c := captured(o, applied, id)
+	wantErr(t, s.Commit(t.Context(), c), nil)
+	wantErr(t, s.SettleEvent(t.Context(), ignored.Settle(payment.EventIgnored, "order.paid", o.ID, "not ours")), nil)
+	wantErr(t, s.SettleEvent(t.Context(), parked.Settle(payment.EventParked, "order.paid", "", "unknown")), nil)
+
+	var got payment.History
+	deadline := time.Now().Add(10 * time.Second)
+	for len(got.Events) < 2 && time.Now().Before(deadline) { // the index lags behind the table
+		var err error
+		got, err = s.History(t.Context(), o.ID)
+		wantErr(t, err, nil)
+	}
+	kept := func(e payment.Event, status payment.EventStatus, kind, verdict string) payment.Event {
+		e.Status, e.Type, e.Verdict, e.OrderID, e.Attempts = status, kind, verdict, o.ID, 1
+		e.Body, e.NextAt, e.ExpiresAt = nil, time.Time{}, time.Time{}
+		return e
+	}
+	slices.SortFunc(got.Events, func(a, b payment.Event) int { return strings.Compare(a.Key.ID, b.Key.ID) })
+	same(t, got, payment.History{
+		Events: []payment.Event{
+			kept(applied, payment.EventApplied, "payment.captured", "paid"), kept(ignored, payment.EventIgnored, "order.paid", "not ours"),
+		},
+		Changes: []payment.Change{change},
+		Effects: []payment.DatedEffect{{Effect: c.Effects[1], At: at}, {Effect: c.Effects[2], At: at}, {Effect: c.Effects[3], At: at}},
+	})
 }

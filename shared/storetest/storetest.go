@@ -19,4 +19,5 @@ type Store interface {
 	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
 	Commit(ctx context.Context, c payment.Commit) error
 	Effects(ctx context.Context, orderID string) ([]payment.Effect, error)
+	History(ctx context.Context, orderID string) (payment.History, error)
 }

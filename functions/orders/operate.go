@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"paidonce/shared/advance"
+	"paidonce/shared/apigw"
+	"paidonce/shared/payment"
+)
+
+// maxWords is the longest text, in characters, that a person may leave with an order.
+const maxWords = 500
+
+// close releases the order's stock: money that covers it after this is held, and never fulfils it by itself. The second
+// time it does nothing. [apigw.ErrFulfilled] if the goods are gone.
+func (h *handler) close(ctx context.Context, id string, r events.APIGatewayV2HTTPRequest) (payment.Order, error) {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &body, "a reason"); err != nil {
+		return payment.Order{}, err
+	}
+	if err := checkWords("reason", body.Reason); err != nil {
+		return payment.Order{}, err
+	}
+	order, err := h.learn(ctx, id, payment.ClosedFact{Reason: body.Reason, At: h.now()})
+	if err == nil && order.ClosedAt.IsZero() {
+		err = apigw.ErrFulfilled
+	}
+	return order, err
+}
+
+// acknowledge lets a hold pass: those of the reason that stand now, or the one about the subject. If nothing else blocks
+// the order it is fulfilled at once. [payment.ErrNotFound] if there is no such hold.
+func (h *handler) acknowledge(ctx context.Context, id string, reason payment.HoldReason, r events.APIGatewayV2HTTPRequest) (payment.Order, error) {
+	var body struct {
+		By      string  `json:"by"`
+		Why     string  `json:"why"`
+		Subject *string `json:"subject"`
+	}
+	if err := readJSON(r, &body, "by, why and perhaps subject"); err != nil {
+		return payment.Order{}, err
+	}
+	if err := checkWords("by", body.By); err != nil {
+		return payment.Order{}, err
+	}
+	if err := checkWords("why", body.Why); err != nil {
+		return payment.Order{}, err
+	}
+	order, err := h.store.Order(ctx, id)
+	if err != nil {
+		return payment.Order{}, err
+	}
+	var facts []payment.Fact
+	for _, hold := range order.Derive(h.advancer.Rules).Holds {
+		if hold.Reason == reason && (body.Subject == nil || hold.Subject == *body.Subject) {
+			facts = append(facts, payment.AcknowledgedFact{Hold: hold.HoldKey, By: body.By, Why: body.Why, At: h.now()})
+		}
+	}
+	if len(facts) == 0 {
+		return payment.Order{}, payment.ErrNotFound
+	}
+	return h.learn(ctx, id, facts...)
+}
+
+// learn takes what a person says through the same function as what the gateway says.
+func (h *handler) learn(ctx context.Context, id string, facts ...payment.Fact) (payment.Order, error) {
+	result, err := h.advancer.Apply(ctx, id, advance.Step{Source: payment.SourceAPI, Facts: facts})
+	return result.Order, err
+}
+
+// entry is a line of the timeline as the answer shows it.
+type entry struct {
+	At         time.Time           `json:"at"`
+	Source     string              `json:"source"` // webhook, callback, sweep, api; effect; hold
+	What       string              `json:"what"`
+	Verdict    string              `json:"verdict,omitempty"`
+	EventID    string              `json:"event_id,omitempty"`
+	Status     payment.EventStatus `json:"status,omitempty"` // of the event
+	VerifiedBy string              `json:"verified_by,omitempty"`
+}
+
+func (h *handler) timeline(ctx context.Context, id string) (events.APIGatewayV2HTTPResponse, error) {
+	order, err := h.store.Order(ctx, id)
+	if err != nil {
+		return events.APIGatewayV2HTTPResponse{}, err
+	}
+	history, err := h.store.History(ctx, id)
+	if err != nil {
+		return events.APIGatewayV2HTTPResponse{}, err
+	}
+	answer := struct {
+		Order   apigw.Order `json:"order"`
+		Entries []entry     `json:"entries"`
+	}{apigw.ShowOrder(order, h.advancer.Rules), []entry{}}
+	for _, e := range payment.Timeline(order, history) {
+		answer.Entries = append(answer.Entries, entry(e))
+	}
+	return apigw.JSON(http.StatusOK, answer), nil
+}
+
+func checkWords(field, text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return &apigw.FieldError{Field: field, Problem: "is missing"}
+	case utf8.RuneCountInString(text) > maxWords:
+		return &apigw.FieldError{Field: field, Problem: "is too long"}
+	}
+	return nil
+}
