@@ -24,14 +24,11 @@ func main() {
 	ctx := context.Background()
 	cfg := env.Must(env.Load[settings]())
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
-	razorpayClient := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName,
-		razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+	client := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
 	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers}
 	h := &handler{
-		gateways: map[string]func(context.Context) gateway{
-			"razorpay": func(ctx context.Context) gateway { return razorpayClient.Value(ctx) },
-		},
+		gateways: map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return client.Value(ctx) }},
 		store:    table,
 		advancer: advance.Advancer{Store: table, Rules: rules, Now: time.Now, Reserve: reserve},
 		account:  cfg.RazorpayAccountID,
