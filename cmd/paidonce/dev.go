@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 
@@ -116,17 +115,11 @@ func interrupted(ctx context.Context, err error) error {
 
 // noOtherStack refuses to start beside a running stack of this checkout: both would write .local/stack.json.
 func noOtherStack(checkout string) error {
-	info, err := localaws.ReadInfo(checkout)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	info, running, err := runningStack(checkout)
+	if err != nil || !running {
 		return err
 	}
-	if info.PID > 0 && syscall.Kill(info.PID, 0) == nil {
-		return fmt.Errorf("a local stack of this checkout is already running (process %d, %s): stop it with Ctrl-C there first", info.PID, info.APIURL)
-	}
-	return nil // left behind by one that was killed
+	return fmt.Errorf("a local stack of this checkout is already running (process %d, %s): stop it with Ctrl-C there first", info.PID, info.APIURL)
 }
 
 // world is everything that runs: the application and the gateway, each knowing the other's address.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 type tourist struct {
 	*console
 	*world
-	shop  shop
+	shop  apiClient
 	table operator
 	paid  apigw.Order // the first order, as it stands
 }
@@ -34,7 +35,7 @@ const (
 )
 
 func newTourist(c *console, w *world) *tourist {
-	return &tourist{console: c, world: w, shop: shop{w.stack.APIURL, w.stack.Config()}, table: newOperator(w.stack)}
+	return &tourist{console: c, world: w, shop: apiClient{w.stack.APIURL, w.stack.Config()}, table: newOperator(w.stack)}
 }
 
 // tour is the guided walk.
@@ -234,8 +235,9 @@ curl -s %[1]s/webhooks/razorpay \
   --data-binary '%[5]s'
 
 curl -s %[1]s/orders/%[3]s
+%[6]s order explain %[3]s
 
-Ctrl-C ends it all.`, t.stack.APIURL, t.stack.GatewayURL, tryOrder, razorpay.Sign([]byte(body), t.stack.WebhookSecret), body)
+Ctrl-C ends it all.`, t.stack.APIURL, t.stack.GatewayURL, tryOrder, razorpay.Sign([]byte(body), t.stack.WebhookSecret), body, os.Args[0])
 	return nil
 }
 

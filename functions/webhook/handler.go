@@ -25,8 +25,6 @@ const (
 	patience = 4500 * time.Millisecond
 	// reserve is what is left of the function's own time for the answer.
 	reserve = 300 * time.Millisecond
-	// firstLook is when the sweep first asks what became of an event that nobody settled.
-	firstLook = 10 * time.Minute
 )
 
 // fitEventID is what an event id must look like to be a key. It is not signed: anything else is not used.
@@ -131,7 +129,7 @@ func (h *handler) event(gateway string, body []byte, v payment.Verified) payment
 		VerifiedBy: v.By,
 		Mode:       v.Mode,
 		ReceivedAt: now,
-		NextAt:     now.Add(firstLook),
+		NextAt:     payment.FirstLook(now),
 		ExpiresAt:  now.Add(h.retention),
 	}
 }

@@ -28,6 +28,9 @@ type store interface {
 	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
 	// SettleEvent writes what became of an event. [payment.ErrEventApplied] if it is APPLIED already.
 	SettleEvent(ctx context.Context, s payment.Settlement) error
+	// Commit writes a change whole or not at all; [payment.ErrVersionConflict] and [payment.ErrEffectConflict] say that
+	// an order or a pointer is there already.
+	Commit(ctx context.Context, c payment.Commit) error
 }
 
 // decoder reads what a gateway's body says.
@@ -36,8 +39,10 @@ type decoder func(body []byte) (payment.Notice, error)
 type handler struct {
 	store       store
 	advancer    advance.Advancer
-	decoders    map[string]decoder // by gateway
-	maxReceives int                // receives after which SQS moves a message to the dead letter queue
+	decoders    map[string]decoder                       // by gateway
+	gateways    map[string]func(context.Context) gateway // whose unknown orders are adopted; nil: none's
+	stack       string                                   // marks the orders at the gateway that are of our making
+	maxReceives int                                      // receives after which SQS moves a message to the dead letter queue
 	log         *slog.Logger
 	now         func() time.Time
 }
@@ -138,7 +143,7 @@ func (h *handler) prepare(ctx context.Context, t *task) (err error) {
 	}
 	t.orderID, err = h.store.OrderID(ctx, t.key.Gateway, ref)
 	if errors.Is(err, payment.ErrNotFound) {
-		return h.settle(ctx, t, payment.Park(t.event, t.notice.Type, "no order of ours is known for "+ref.String(), h.now()))
+		return h.unknown(ctx, t, ref)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"paidonce/shared/advance"
 	"paidonce/shared/awsclient"
@@ -16,20 +17,24 @@ import (
 	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 	"paidonce/shared/razorpay"
+	"paidonce/shared/secret"
 )
 
 func main() {
 	cfg := env.Must(env.Load[settings]())
 	aws := env.Must(awsclient.Config(context.Background(), cfg.AttemptTimeout))
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
-	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers}
 	h := &handler{
 		store:       table,
-		advancer:    advance.Advancer{Store: table, Rules: rules, Now: time.Now, Reserve: reserve},
+		advancer:    advance.Advancer{Store: table, Rules: payment.Rules{AcceptOffers: cfg.AcceptOffers}, Now: time.Now, Reserve: reserve},
 		decoders:    map[string]decoder{"razorpay": razorpay.Decode},
-		maxReceives: cfg.MaxReceiveCount,
-		log:         logs.New(os.Stdout, cfg.LogLevel),
-		now:         time.Now,
+		maxReceives: cfg.MaxReceiveCount, stack: cfg.StackName,
+		log: logs.New(os.Stdout, cfg.LogLevel),
+		now: time.Now,
+	}
+	if cfg.UnknownOrders == adopted {
+		key := env.Must(secret.Open(context.Background(), secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+		h.gateways = map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return key.Value(ctx) }}
 	}
 	lambda.Start(h.Handle)
 }

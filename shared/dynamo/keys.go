@@ -45,8 +45,10 @@ type indexKey struct {
 	SK string `dynamodbav:"gsi_sk,omitempty"`
 }
 
+const eventPrefix = "EVENT#"
+
 func eventKey(k payment.EventKey) key {
-	return key{"EVENT#" + k.Gateway + "#" + k.ID, "EVENT"}
+	return key{eventPrefix + k.Gateway + "#" + k.ID, "EVENT"}
 }
 
 func orderKey(id string) key { return key{orderPartition(id), "ORDER"} }
@@ -83,15 +85,18 @@ func effectKey(o payment.Order, e payment.Effect) key {
 	panic(fmt.Sprintf("dynamo: no key for effect %T", e))
 }
 
+// dueEvents are the statuses in which somebody has to look at an event, by the name of their partitions.
+var dueEvents = map[payment.EventStatus]string{
+	payment.EventReceived: "event", payment.EventParked: "parked", payment.EventFailed: "failed",
+}
+
 // eventIndex lists the event where whoever has to look at it next will look.
 func eventIndex(s payment.EventStatus, k payment.EventKey, orderID string, next, received time.Time) indexKey {
 	switch {
-	case s == payment.EventReceived:
-		return due("event", k.ID, next)
-	case s == payment.EventParked:
-		return due("parked", k.ID, next)
 	case s == payment.EventFailed:
-		return due("failed", k.ID, received)
+		return due(dueEvents[s], k.Gateway+"#"+k.ID, received)
+	case dueEvents[s] != "":
+		return due(dueEvents[s], k.Gateway+"#"+k.ID, next)
 	case orderID != "":
 		return indexKey{orderPartition(orderID), received.UTC().Format(timeFormat) + "#" + k.ID}
 	}
@@ -103,11 +108,17 @@ func outboxIndex(orderID string, written time.Time) indexKey { return due("outbo
 func due(what, id string, at time.Time) indexKey {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	return indexKey{
-		PK: fmt.Sprintf("DUE#%s#%d", what, h.Sum32()%shards),
-		SK: at.UTC().Format(timeFormat) + "#" + id,
+	sk := never
+	if !at.IsZero() {
+		sk = at.UTC().Format(timeFormat)
 	}
+	return indexKey{PK: duePartition(what, int(h.Sum32()%shards)), SK: sk + "#" + id}
 }
+
+func duePartition(what string, shard int) string { return fmt.Sprintf("DUE#%s#%d", what, shard) }
+
+// never is when something is due that waits for a person: after everything else.
+const never = "9999-12-31T23:59:59.999Z"
 
 // timeFormat has a fixed width, so that times sort as text.
 const timeFormat = "2006-01-02T15:04:05.000Z"

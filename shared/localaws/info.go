@@ -19,8 +19,8 @@ type Info struct {
 	Table                 string `json:"table"`
 	EventsQueueURL        string `json:"events_queue_url"`
 	EventsDlqURL          string `json:"events_dlq_url"`
-	AsyncDlqURL           string `json:"async_dlq_url"` // empty: the template has none
-	GatewayURL            string `json:"gateway_url"`   // of the simulated gateway; whoever starts it sets this
+	AsyncDlqURL           string `json:"async_dlq_url"`
+	GatewayURL            string `json:"gateway_url"` // of the simulated gateway; whoever starts it sets this
 	WebhookSecret         string `json:"webhook_secret"`
 	PreviousWebhookSecret string `json:"previous_webhook_secret"`
 	KeyID                 string `json:"key_id"`

@@ -158,7 +158,10 @@ func (s *Stack) fillInfo(opts Options, parsed template, outputs map[string]strin
 	if s.EventsQueueURL, err = through(s.Proxy.URL, outputs["EventsQueueUrl"]); err != nil {
 		return err
 	}
-	s.EventsDlqURL, err = through(s.Proxy.URL, outputs["EventsDlqUrl"])
+	if s.EventsDlqURL, err = through(s.Proxy.URL, outputs["EventsDlqUrl"]); err != nil {
+		return err
+	}
+	s.AsyncDlqURL, err = through(s.Proxy.URL, outputs["AsyncDlqUrl"])
 	return err
 }
 

@@ -34,6 +34,17 @@ func TestRolesAllowTheLeast(t *testing.T) {
 			"dynamodb:UpdateItem":    table,
 			"logs:CreateLogStream":   "WorkerLogGroup.Arn",
 			"logs:PutLogEvents":      "WorkerLogGroup.Arn",
+
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName") + " if AdoptsUnknownOrders",
+		},
+		"ReconcileFunction": {
+			"dynamodb:Query":         "${Table.Arn}/index/index1",
+			"dynamodb:GetItem":       table,
+			"dynamodb:UpdateItem":    table,
+			"sqs:SendMessage":        queue,
+			"sqs:GetQueueAttributes": queue,
+			"logs:CreateLogStream":   "ReconcileLogGroup.Arn",
+			"logs:PutLogEvents":      "ReconcileLogGroup.Arn",
 		},
 		"OrdersFunction": {
 			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
@@ -76,6 +87,10 @@ func (d deployed) permissions(name string, function resource) map[string]string 
 	for _, policy := range policies {
 		statements, _ := at(policy, "PolicyDocument", "Statement").([]any)
 		for _, statement := range statements {
+			condition := ""
+			if branches, isIf := at(statement, "Fn::If").([]any); isIf {
+				condition, statement = fmt.Sprintf(" if %v", branches[0]), branches[1]
+			}
 			actions, isList := at(statement, "Action").([]any)
 			if !isList {
 				actions = []any{at(statement, "Action")}
@@ -85,7 +100,7 @@ func (d deployed) permissions(name string, function resource) map[string]string 
 				if allowed[action] != "" {
 					d.Errorf("%s: %s is allowed twice", role, action)
 				}
-				allowed[action] = resourceText(at(statement, "Resource"))
+				allowed[action] = resourceText(at(statement, "Resource")) + condition
 			}
 		}
 	}
@@ -195,8 +210,12 @@ func TestAlarms(t *testing.T) {
 				t.Errorf("%s: %s (-want +got):\n%s", id, actions, diff)
 			}
 		}
-		if alarm.Properties["TreatMissingData"] != "notBreaching" {
-			t.Errorf("%s: an idle system would alarm", id)
+		missing := "notBreaching"
+		if id == "ReconcileSilentAlarm" {
+			missing = "breaching" // a heartbeat: no number is what it waits for
+		}
+		if alarm.Properties["TreatMissingData"] != missing {
+			t.Errorf("%s: missing data is %v, want %s, or an idle system would alarm, or a dead one would not", id, alarm.Properties["TreatMissingData"], missing)
 		}
 		for _, dimension := range alarm.Properties["Dimensions"].([]any) {
 			value := at(dimension, "Value")

@@ -3,17 +3,11 @@ package payment_test
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
-	"paidonce/shared/advance"
 	"paidonce/shared/payment"
-	"paidonce/shared/storetest"
 )
 
 func (s scenario) order() payment.Order {
@@ -67,135 +61,6 @@ func TestScenarios(t *testing.T) {
 // when all was known.
 func mayFulfilAtOnce(s scenario) bool {
 	return s.derived == payment.Paid && (s.holds == "" || strings.HasPrefix(s.holds, "surplus"))
-}
-
-// end is what must be the same at the end of every order of arrival.
-type end struct {
-	Derived  payment.Status
-	Status   payment.Status // empty where a surplus may leave it ahead
-	Money    [2]int64
-	Payments map[string]payment.Payment
-	Refunds  map[string]payment.Refund
-	Disputes map[string]payment.Dispute
-	Holds    string
-	Ledger   map[string]int64 // by currency and direction
-}
-
-func endOf(t *testing.T, s scenario, store *storetest.Memory) end {
-	t.Helper()
-	o, err := store.Order(t.Context(), "o1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	effects, err := store.Effects(t.Context(), "o1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := o.Derive(s.rules)
-	e := end{
-		Derived: d.Status, Status: o.Status, Money: [2]int64{d.Captured, d.Refunded}, Payments: o.Payments,
-		Refunds: o.Refunds, Disputes: o.Disputes, Holds: holdList(d), Ledger: map[string]int64{},
-	}
-	if s.surplus {
-		e.Status = ""
-	}
-	for _, effect := range effects {
-		if entry, ok := effect.(payment.LedgerEntry); ok {
-			kind := string(entry.Type)
-			if entry.IsCapture() {
-				kind = "captured"
-			}
-			e.Ledger[kind+" "+entry.Amount.Currency] += entry.Amount.Amount
-		}
-	}
-	return e
-}
-
-// play feeds the facts one by one through the one function and checks every invariant after each.
-func play(t *testing.T, s scenario, order []payment.Fact) (end, payment.Order) {
-	t.Helper()
-	store := storetest.NewMemory()
-	checker := storetest.Checker{Store: store, Rules: s.rules}
-	o := s.order()
-	o.GatewayOrderID = ""
-	o, err := store.CreateOrder(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.GatewayOrderID = "order_1"
-	if err := store.Commit(t.Context(), payment.Commit{Order: o, Effects: []payment.Effect{payment.OrderPointer{GatewayOrderID: "order_1"}}}); err != nil {
-		t.Fatal(err)
-	}
-	advancer := advance.Advancer{Store: store, Rules: s.rules, Now: fixed(day)}
-	for _, f := range order {
-		if _, err := advancer.Apply(t.Context(), "o1", advance.Step{Source: payment.SourceSweep, Facts: []payment.Fact{f}}); err != nil {
-			t.Fatal(err)
-		}
-		checker.Check(t, "o1")
-	}
-	o, err = store.Order(t.Context(), "o1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return endOf(t, s, store), o
-}
-
-// TestConvergence plays every order of arrival of up to 6 facts, and the rotations and the reverse of longer lists.
-func TestConvergence(t *testing.T) {
-	sequences := 0
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			want, _ := play(t, s, s.facts)
-			for order := range arrivals(s.facts) {
-				sequences++
-				got, o := play(t, s, order)
-				if diff := gocmp.Diff(want, got); diff != "" {
-					t.Fatalf("arrived as %v (-in the order written +as arrived)\n%s", order, diff)
-				}
-				if fulfilled := !o.FulfilledAt.IsZero(); s.fulfil != "early" && fulfilled != (s.fulfil == "yes") {
-					t.Fatalf("arrived as %v: fulfilled %t, want %s", order, fulfilled, s.fulfil)
-				}
-				if t.Failed() {
-					t.Fatalf("arrived as %v", order)
-				}
-			}
-		})
-	}
-	t.Logf("%d scenarios, %d sequences", len(scenarios), sequences)
-}
-
-// arrivals yields orders in which facts can arrive.
-func arrivals(l []payment.Fact) iter.Seq[[]payment.Fact] {
-	const exhaustive = 6
-	return func(yield func([]payment.Fact) bool) {
-		if len(l) <= exhaustive {
-			permute(slices.Clone(l), 0, yield)
-			return
-		}
-		reversed := slices.Clone(l)
-		slices.Reverse(reversed)
-		for _, base := range [][]payment.Fact{l, reversed} {
-			for i := range base {
-				if !yield(slices.Concat(base[i:], base[:i])) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func permute(l []payment.Fact, done int, yield func([]payment.Fact) bool) bool {
-	if done == len(l) {
-		return yield(slices.Clone(l))
-	}
-	for i := done; i < len(l); i++ {
-		l[done], l[i] = l[i], l[done]
-		if !permute(l, done+1, yield) {
-			return false
-		}
-		l[done], l[i] = l[i], l[done]
-	}
-	return true
 }
 
 func TestMoves(t *testing.T) {

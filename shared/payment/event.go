@@ -63,23 +63,67 @@ func (e Event) Settle(status EventStatus, kind, orderID, verdict string) Settlem
 	}
 }
 
-// parkedRetries are the waiting times before an event without an order is tried again. After the last it is IGNORED.
-var parkedRetries = []time.Duration{
-	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
-}
+// Both schedules count from when the event was received.
+var (
+	// parkedRetries are when an event without an order is tried again. After the last it is IGNORED.
+	parkedRetries = []time.Duration{
+		time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+	}
+	// handOffs are when an event that nobody settled is handed to the worker again; after the last, every 6 hours.
+	handOffs = []time.Duration{10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
+)
+
+// FirstLook is when the sweep first asks what became of an event that was received at this time.
+func FirstLook(received time.Time) time.Time { return received.Add(handOffs[0]) }
 
 // Park settles an event whose order is not known (yet): PARKED until the next try, or IGNORED 24 hours after the
 // event was received. It may be early, or belong to another shop on the same gateway account.
 func Park(e Event, kind, why string, at time.Time) Settlement {
 	s := e.Settle(EventParked, kind, "", why)
-	age := at.Sub(e.ReceivedAt)
-	for _, wait := range parkedRetries {
+	wait, ok := after(parkedRetries, at.Sub(e.ReceivedAt))
+	if !ok {
+		s.Status = EventIgnored
+		s.Verdict = fmt.Sprintf("%s, and still so after %s", why, parkedRetries[len(parkedRetries)-1])
+		return s
+	}
+	s.NextAt = e.ReceivedAt.Add(wait)
+	return s
+}
+
+// SendAgain settles an event that is about to be handed to the worker again: nothing changes but when somebody should
+// look next. It is written before the message is sent, so that one that always fails does not keep others waiting. It
+// reports false for an event that is not due, or that nobody should send by himself.
+func SendAgain(e Event, at time.Time) (Settlement, bool) {
+	if e.NextAt.IsZero() || at.Before(e.NextAt) {
+		return Settlement{}, false
+	}
+	s := e.Settle(e.Status, e.Type, e.OrderID, e.Verdict)
+	age, last := at.Sub(e.ReceivedAt), 6*time.Hour
+	switch e.Status {
+	case EventReceived:
+		wait, ok := after(handOffs, age)
+		if !ok {
+			wait = age + last
+		}
+		s.NextAt = e.ReceivedAt.Add(wait)
+	case EventParked:
+		wait, ok := after(parkedRetries, age)
+		if !ok {
+			wait = age + last // the worker will ignore it; this is for when there is no worker
+		}
+		s.NextAt = e.ReceivedAt.Add(wait)
+	default:
+		return Settlement{}, false
+	}
+	return s, true
+}
+
+// after is the first of the schedule's times that lies after age.
+func after(schedule []time.Duration, age time.Duration) (time.Duration, bool) {
+	for _, wait := range schedule {
 		if age < wait {
-			s.NextAt = e.ReceivedAt.Add(wait)
-			return s
+			return wait, true
 		}
 	}
-	s.Status = EventIgnored
-	s.Verdict = fmt.Sprintf("%s, and still so after %s", why, parkedRetries[len(parkedRetries)-1])
-	return s
+	return 0, false
 }

@@ -149,3 +149,21 @@ func orEmpty[K comparable, V any](m map[K]V) map[K]V {
 	}
 	return map[K]V{}
 }
+
+// GatewayOrder is the gateway's own order, as it was read from there.
+type GatewayOrder struct {
+	ID     string
+	Amount Money
+	Note   string // our note, if we made it: "<stack>/<order id>"
+}
+
+// Adopt makes an order of ours for a gateway order that somebody else created. Its id is "<gateway>.<gateway order id>",
+// which no shop's order has by accident. It reports false for one without an amount, such as a mandate's.
+func Adopt(g GatewayOrder, gateway string, mode Mode, account string, at time.Time) (Order, bool) {
+	if g.Amount.Amount <= 0 {
+		return Order{}, false
+	}
+	o := NewOrder(gateway+"."+g.ID, g.Amount, gateway, mode, at)
+	o.GatewayOrderID, o.Account = g.ID, account
+	return o, true
+}

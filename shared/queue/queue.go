@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"paidonce/shared/payment"
 )
@@ -22,8 +24,9 @@ type message struct {
 	Event   string `json:"event"`
 }
 
-// client is what sending needs of an *sqs.Client.
+// client is what the queue needs of an *sqs.Client.
 type client interface {
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 }
 
@@ -43,6 +46,22 @@ func (q *Queue) Send(ctx context.Context, k payment.EventKey) error {
 		return fmt.Errorf("queue: send event %s: %w", k, err)
 	}
 	return nil
+}
+
+// Waiting is about how many messages wait to be received.
+func (q *Queue) Waiting(ctx context.Context) (int, error) {
+	const visible = types.QueueAttributeNameApproximateNumberOfMessages
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{visible},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("queue: count messages: %w", err)
+	}
+	n, err := strconv.Atoi(out.Attributes[string(visible)])
+	if err != nil {
+		return 0, fmt.Errorf("queue: count messages: %w", err)
+	}
+	return n, nil
 }
 
 // Encode returns the body of the message that names the event.

@@ -92,6 +92,11 @@ func (s *sender) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...f
 	return &sqs.SendMessageOutput{}, s.err
 }
 
+// GetQueueAttributes is not called by Send.
+func (s *sender) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return nil, errors.New("not to be called")
+}
+
 func TestSend(t *testing.T) {
 	const url = "https://sqs.ap-south-1.amazonaws.com/123456789012/events"
 	key := payment.EventKey{Gateway: "razorpay", ID: "e1"}
@@ -117,5 +122,29 @@ func TestSend(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// counter is a queue that knows how many messages wait.
+type counter struct {
+	sender
+	waiting string
+}
+
+func (c *counter) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return &sqs.GetQueueAttributesOutput{Attributes: map[string]string{"ApproximateNumberOfMessages": c.waiting}}, c.err
+}
+
+func TestWaiting(t *testing.T) {
+	for _, c := range []struct {
+		waiting string
+		err     error
+		want    int
+		ok      bool
+	}{{"0", nil, 0, true}, {"1204", nil, 1204, true}, {"", nil, 0, false}, {"3", errors.New("unreachable"), 0, false}} {
+		got, err := queue.New(&counter{sender{err: c.err}, c.waiting}, "url").Waiting(t.Context())
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q, %v: got %d, %v, want %d", c.waiting, c.err, got, err, c.want)
+		}
 	}
 }

@@ -77,6 +77,19 @@ func (c *Client) FindOrder(ctx context.Context, o payment.Order, note string) (s
 	return first.ID, nil
 }
 
+// GatewayOrder reads an order, whoever created it. [payment.ErrNotFound] if the gateway has none of that id, otherwise
+// [payment.ErrOutcomeUnknown].
+func (c *Client) GatewayOrder(ctx context.Context, id string) (payment.GatewayOrder, error) {
+	o, err := c.Order(ctx, id)
+	switch {
+	case Refused(err):
+		return payment.GatewayOrder{}, fmt.Errorf("%w: %w", payment.ErrNotFound, err)
+	case err != nil:
+		return payment.GatewayOrder{}, fmt.Errorf("%w: %w", payment.ErrOutcomeUnknown, err)
+	}
+	return payment.GatewayOrder{ID: o.ID, Amount: o.Amount, Note: o.Notes[noteKey]}, nil
+}
+
 // outcome translates an error into what it means for the caller.
 func outcome(err error) error {
 	switch {

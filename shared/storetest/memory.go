@@ -113,6 +113,32 @@ func (m *Memory) SettleEvent(ctx context.Context, s payment.Settlement) error {
 	})
 }
 
+// DueEvents implements [Store].
+func (m *Memory) DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error {
+	var due []payment.Event
+	err := m.call(ctx, "DueEvents", func() error {
+		for _, e := range m.events {
+			at := e.NextAt
+			if status == payment.EventFailed {
+				at = e.ReceivedAt
+			}
+			if e.Status == status && !at.IsZero() && at.Before(before) {
+				due = append(due, e)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(due, func(a, b payment.Event) int {
+		return cmp.Or(a.NextAt.Compare(b.NextAt), cmp.Compare(a.Key.ID, b.Key.ID))
+	})
+	for _, e := range due { // outside of the lock: found may call the store
+		if !found(e.Key) {
+			break
+		}
+	}
+	return err
+}
+
 func (m *Memory) mayBeSettled(k payment.EventKey) error {
 	e, ok := m.events[k]
 	switch {

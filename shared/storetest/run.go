@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"concurrent copies of an event are stored once", eventOnceConcurrently},
 		{"only APPLIED is final", appliedIsFinal},
 		{"a settlement needs an event", settleNeedsEvent},
+		{"events are listed when they are due", eventsDue},
 		{"an order's id is taken once", orderOnce},
 		{"everything of an order is kept", orderWhole},
 		{"an order with a gateway order is not deleted", deleteOnlyUnopened},
@@ -174,6 +176,60 @@ func settleNeedsEvent(t *testing.T, s Store, id string) {
 	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o, Events: []payment.Settlement{st}}), payment.ErrNotFound)
 	_, err := s.Event(t.Context(), e.Key)
 	wantErr(t, err, payment.ErrNotFound)
+}
+
+func eventsDue(t *testing.T, s Store, id string) {
+	// The suite's other tests leave rows too: this one's are of another year.
+	year := at.AddDate(-10, 0, 0)
+	var all []payment.Event
+	for i, next := range []time.Time{year.Add(time.Minute), year.Add(time.Hour), year.Add(24 * time.Hour), {}} {
+		e := someEvent(fmt.Sprint(id, "due", i))
+		e.ReceivedAt, e.NextAt = year, next
+		put(t, s, e)
+		all = append(all, e)
+	}
+	listed := func(status payment.EventStatus, before time.Time) []string {
+		var ids []string
+		wantErr(t, s.DueEvents(t.Context(), status, before, func(k payment.EventKey) bool {
+			ids = append(ids, k.ID)
+			return true
+		}), nil)
+		slices.Sort(ids)
+		return ids
+	}
+	eventually := func(status payment.EventStatus, before time.Time, want ...payment.Event) {
+		t.Helper()
+		var ids []string
+		for _, e := range want {
+			ids = append(ids, e.Key.ID)
+		}
+		deadline := time.Now().Add(10 * time.Second)
+		for !slices.Equal(listed(status, before), ids) && time.Now().Before(deadline) { // the index lags behind the table
+			runtime.Gosched()
+		}
+		same(t, listed(status, before), ids)
+	}
+	eventually(payment.EventReceived, year.Add(2*time.Hour), all[0], all[1])
+	eventually(payment.EventParked, year.Add(2*time.Hour))
+
+	parked := all[0].Settle(payment.EventParked, "", "", "unknown")
+	parked.NextAt = year.Add(90 * time.Minute)
+	wantErr(t, s.SettleEvent(t.Context(), parked), nil)
+	wantErr(t, s.SettleEvent(t.Context(), all[1].Settle(payment.EventApplied, "", "order-"+id, "done")), nil)
+	wantErr(t, s.SettleEvent(t.Context(), all[2].Settle(payment.EventFailed, "", "", "gave up")), nil)
+	wantErr(t, s.SettleEvent(t.Context(), all[3].Settle(payment.EventParked, "", "", "cannot be decoded")), nil)
+	eventually(payment.EventReceived, at.AddDate(-5, 0, 0))
+	eventually(payment.EventParked, at.AddDate(-5, 0, 0), all[0])
+	eventually(payment.EventFailed, at.AddDate(-5, 0, 0), all[2])
+
+	n := 0
+	wantErr(t, s.DueEvents(t.Context(), payment.EventParked, at.AddDate(-5, 0, 0), func(payment.EventKey) bool {
+		n++
+		return false
+	}), nil)
+	if n != 1 {
+		t.Errorf("went on to %d events after the first, want to stop", n)
+	}
 }
 
 func orderOnce(t *testing.T, s Store, id string) {

@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"time"
 
 	"paidonce/shared/payment"
 )
@@ -13,6 +14,7 @@ type Store interface {
 	PutEvent(ctx context.Context, e payment.Event) (payment.Event, error)
 	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
 	SettleEvent(ctx context.Context, s payment.Settlement) error
+	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
 	CreateOrder(ctx context.Context, o payment.Order) (payment.Order, error)
 	DeleteOrder(ctx context.Context, id string, version int64) error
 	Order(ctx context.Context, id string) (payment.Order, error)

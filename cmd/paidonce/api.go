@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"paidonce/shared/apigw"
+	"paidonce/shared/payment"
+)
+
+// apiPatience bounds one call. API Gateway gives up on a function after 30 seconds (AWS, "Quotas for HTTP APIs").
+const apiPatience = 35 * time.Second
+
+// apiClient calls the application's internal routes, signed with AWS credentials, as the shop's back end does. Where the
+// API says no the error is a [*refusal].
+type apiClient struct {
+	url string // without a slash at its end
+	aws aws.Config
+}
+
+// refusal is an answer of the API that is not 2xx.
+type refusal struct {
+	status  int
+	message string // in our own answers; empty in those of API Gateway itself
+	field   string // of the request, which is at fault
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("the API answered %d %s %s", r.status, http.StatusText(r.status), r.message)
+}
+
+// timeline is the answer of GET /orders/{id}/timeline.
+type timeline struct {
+	Order   apigw.Order     `json:"order"`
+	Entries []timelineEntry `json:"entries"` // by time
+}
+
+type timelineEntry struct {
+	At         time.Time           `json:"at"`
+	Source     string              `json:"source"` // webhook, callback, sweep, api; effect; hold
+	What       string              `json:"what"`
+	Verdict    string              `json:"verdict,omitempty"`
+	EventID    string              `json:"event_id,omitempty"`
+	Status     payment.EventStatus `json:"status,omitempty"` // of the event
+	VerifiedBy string              `json:"verified_by,omitempty"`
+}
+
+// acknowledgement is the body that lets holds pass. A nil Subject means all holds of the reason that stand.
+type acknowledgement struct {
+	By      string  `json:"by"`
+	Why     string  `json:"why"`
+	Subject *string `json:"subject,omitempty"`
+}
+
+// createOrder makes an order of so many paise and returns it.
+func (c apiClient) createOrder(ctx context.Context, id string, amount int64) (apigw.Order, error) {
+	body := map[string]any{"id": id, "amount": amount, "currency": "INR", "gateway": "razorpay"}
+	return callAPI[apigw.Order](ctx, c, http.MethodPost, "/orders", body)
+}
+
+func (c apiClient) order(ctx context.Context, id string) (apigw.Order, error) {
+	return callAPI[apigw.Order](ctx, c, http.MethodGet, "/orders/"+id, nil)
+}
+
+func (c apiClient) timeline(ctx context.Context, id string) (timeline, error) {
+	return callAPI[timeline](ctx, c, http.MethodGet, "/orders/"+id+"/timeline", nil)
+}
+
+func (c apiClient) closeOrder(ctx context.Context, id, reason string) (apigw.Order, error) {
+	return callAPI[apigw.Order](ctx, c, http.MethodPost, "/orders/"+id+"/close", map[string]string{"reason": reason})
+}
+
+func (c apiClient) acknowledge(ctx context.Context, id string, hold payment.HoldReason, a acknowledgement) (apigw.Order, error) {
+	return callAPI[apigw.Order](ctx, c, http.MethodPost, "/orders/"+id+"/holds/"+string(hold)+"/acknowledge", a)
+}
+
+// callAPI sends body as JSON, unless it is nil, and decodes the answer.
+func callAPI[T any](ctx context.Context, c apiClient, method, path string, body any) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	var sent []byte
+	if body != nil {
+		if sent, err = json.Marshal(body); err != nil {
+			return answer, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(sent))
+	if err != nil {
+		return answer, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if err := c.sign(ctx, request, sent); err != nil {
+		return answer, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer, err
+	}
+	if response.StatusCode >= 300 {
+		return answer, newRefusal(response.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return answer, fmt.Errorf("%s %s: the answer is not what this release knows: %w", method, path, err)
+	}
+	return answer, nil
+}
+
+// newRefusal reads our own error body. Any other stays unread: API Gateway's may repeat what was signed.
+func newRefusal(status int, text []byte) *refusal {
+	var body struct {
+		Error string `json:"error"`
+		Field string `json:"field"`
+	}
+	if json.Unmarshal(text, &body) != nil {
+		return &refusal{status: status}
+	}
+	return &refusal{status, body.Error, body.Field}
+}
+
+func (c apiClient) sign(ctx context.Context, r *http.Request, body []byte) error {
+	credentials, err := c.aws.Credentials.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoCredentials, err)
+	}
+	digest := sha256.Sum256(body)
+	return v4.NewSigner().SignHTTP(ctx, credentials, r, hex.EncodeToString(digest[:]), "execute-api", c.aws.Region, time.Now())
+}
