@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,9 @@ exit status is 1 if the bytes are not those that were received.`,
 			switch {
 			case raw:
 				print = printRaw
+				if e.Reduced {
+					fmt.Fprintln(cmd.ErrOrStderr(), "paidonce: the body was too large to keep: these bytes say the same, and are not what was received")
+				}
 			case asJSON:
 				print = printEventJSON
 			}
@@ -136,7 +140,7 @@ func printEvent(w io.Writer, e payment.Event) error {
 		{"received", moment(e.ReceivedAt)},
 		{"verified by", e.VerifiedBy},
 		{"mode", string(e.Mode)},
-		{"settled", fmt.Sprintf("%d times", e.Attempts)},
+		{"attempts", strconv.Itoa(e.Attempts)},
 		{"next look", moment(e.NextAt)},
 		{"kept until", moment(e.ExpiresAt)},
 		{"sha256", e.SHA256},

@@ -113,13 +113,13 @@ func whyNot(o apigw.Order) string {
 	}
 	switch {
 	case o.Status == payment.PartiallyRefunded || o.Status == payment.Refunded:
-		return "money went back before it could be"
+		return "money went back first"
 	case o.Status == payment.Paid && len(blocking) > 0:
 		return "held by " + printable(strings.Join(blocking, ", "))
 	case o.Status == payment.Paid && o.Derived != payment.Paid:
 		return "it was paid, but the facts now say " + inWords(o.Derived)
 	case o.Status == payment.Paid:
-		return "nothing stands in the way, it should be any moment"
+		return "nothing blocks it any more, its next event fulfils it"
 	case o.AmountPaid > 0:
 		return "the captured money does not cover it"
 	case o.GatewayOrderID == nil:

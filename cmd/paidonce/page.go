@@ -27,15 +27,17 @@ func (p *page) table(title string, rows [][]string) {
 	if len(rows) == 0 || p.err != nil {
 		return
 	}
+	indent := "  "
 	if title != "" {
 		p.line("\n  %s", title)
+		indent = "    "
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = printable(cell)
 		}
-		fmt.Fprintln(w, "    "+strings.Join(row, "\t")) // its error comes with Flush
+		fmt.Fprintln(w, indent+strings.Join(row, "\t")) // its error comes with Flush
 	}
 	if err := w.Flush(); p.err == nil {
 		p.err = err

@@ -30,7 +30,7 @@ var shownValues = set(
 // shownObjects are the keys that lead to what is shown. What lies below any other key is hidden whole, names included.
 var shownObjects = set("payload", "payment", "refund", "dispute", "order", "entity")
 
-// A value that is shown must look like a code, an id or a number too.
+// A key or value that is shown must look like a code, an id or a number too.
 var fitValue = regexp.MustCompile(`^[A-Za-z0-9_.:-]{0,64}$`)
 
 var errNotJSON = errors.New("not one JSON value")
@@ -57,6 +57,9 @@ func redact(body []byte) ([]byte, error) {
 func redactObject(object map[string]any) map[string]any {
 	shown := make(map[string]any, len(object))
 	for key, v := range object {
+		if !fitValue.MatchString(key) {
+			key = redacted // it may be data itself
+		}
 		shown[key] = redactValue(key, v)
 	}
 	return shown

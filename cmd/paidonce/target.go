@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
 	"paidonce/shared/dynamo"
@@ -108,7 +109,8 @@ const awsAttempt = 10 * time.Second
 
 func connectAWS(ctx context.Context, o targetOptions) (target, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
-		config.WithRegion(o.region), // empty: whatever the environment says
+		config.WithRegion(o.region),      // empty: whatever the environment says
+		config.WithLogger(logging.Nop{}), // errors say it all, in one line
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsAttempt)),
 	)
 	if err != nil {

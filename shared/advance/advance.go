@@ -49,6 +49,8 @@ type Result struct {
 	Order   payment.Order // as it is stored now
 	Verdict string
 	Done    bool // the event had been applied before: nothing was left to do
+	// Excluded: the event is of another mode, account or gateway than the order, and was IGNORED.
+	Excluded bool
 }
 
 // Apply learns one step's facts; see [Advancer.ApplyAll].

@@ -32,9 +32,9 @@ func TestEventsOfOneOrderAreOneWrite(t *testing.T) {
 	}
 	b.wantCalls(t, "SettleEvent", "Commit", "SettleEvent") // the other account's, the three that taught something, the one that did not
 	b.wantOrder(t, 3, payment.Paid, 1)
-	b.wantEvent(t, steps[0], payment.EventApplied, "payment pay_1 failed; order pending → failed")
-	b.wantEvent(t, steps[1], payment.EventApplied, "payment pay_1 captured 1.00 INR; order failed → paid; fulfilled")
-	b.wantEvent(t, steps[2], payment.EventApplied, "gateway order order_1 paid")
+	b.wantEvent(t, steps[0], payment.EventApplied, "payment pay_1 failed")
+	b.wantEvent(t, steps[1], payment.EventApplied, "payment pay_1 captured 1.00 INR")
+	b.wantEvent(t, steps[2], payment.EventApplied, "gateway order order_1 paid; order pending → paid; fulfilled")
 	b.wantEvent(t, steps[3], payment.EventApplied, "nothing new")
 	b.wantEvent(t, other, payment.EventIgnored, "the event is of another merchant account")
 }
@@ -53,6 +53,44 @@ func TestAGroupWithAnAppliedEventAppliesTheRest(t *testing.T) {
 	}
 	b.wantOrder(t, 4, payment.Paid, 1)
 	b.wantEvent(t, second, payment.EventApplied, "payment pay_2 captured 1.00 INR; order failed → paid; fulfilled")
+}
+
+// TestWhatIsKnownTogetherIsDecidedTogether: what one event of a group would let out, another may hold back.
+func TestWhatIsKnownTogetherIsDecidedTogether(t *testing.T) {
+	refunded := payment.RefundFact{ID: "rfnd_1", PaymentID: "pay_1", Status: payment.RefundProcessed, Amount: inr(100)}
+	disputed := payment.DisputeFact{ID: "disp_1", PaymentID: "pay_1", Status: payment.DisputeOpen, Phase: payment.PhaseChargeback, Amount: inr(100)}
+	for name, c := range map[string]struct {
+		fact   payment.Fact
+		status payment.Status
+	}{"a refund": {refunded, payment.Refunded}, "a dispute": {disputed, payment.Paid}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if _, err := b.together(t, b.delivery(t, "evt_1", captured("pay_1")), b.delivery(t, "evt_2", c.fact)); err != nil {
+				t.Fatal(err)
+			}
+			b.wantCalls(t, "Commit")
+			b.wantOrder(t, 3, c.status, 0)
+		})
+	}
+}
+
+func TestATransactionHasRoomForItsEvents(t *testing.T) {
+	b := newBench(t)
+	var steps []advance.Step
+	for i := range 25 {
+		steps = append(steps, b.delivery(t, fmt.Sprint("evt_", i), captured(fmt.Sprint("pay_", i))))
+	}
+	if _, err := b.together(t, steps...); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if e, err := b.Event(t.Context(), s.Event.Key); err != nil || e.Status != payment.EventApplied {
+			t.Errorf("event %s is %s (%v), want APPLIED", s.Event.Key, e.Status, err)
+		}
+	}
+	if n := b.count(t, "ledger"); n != 25 {
+		t.Errorf("%d ledger entries, want 25", n)
+	}
 }
 
 // TestAGroupSurvivesEveryCrash breaks each write of a group, not done or done without an answer, and applies it again.

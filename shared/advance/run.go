@@ -5,29 +5,21 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"paidonce/shared/payment"
 )
 
-// maxEffects bounds the effects of several steps in one transaction. DynamoDB takes 100 actions (TransactWriteItems); the
-// order, a history entry and the events of a batch of 10 take the rest.
-const maxEffects = 80
+// maxEvents bounds the events of one transaction. DynamoDB takes 100 actions (TransactWriteItems); the order, a history
+// entry and the effects take the rest.
+const maxEvents = 10
 
-// run is one call of ApplyAll: what is still to do, and what is gathered for the next transaction.
+// run is one call of ApplyAll.
 type run struct {
 	Advancer
 	orderID     string
 	steps       []*progress
-	corrections []payment.Fact // what the table knew better so far
-
-	order   payment.Order // as the gathered changes leave it; Version is the stored one
-	now     time.Time
-	known   []payment.Fact // attempts counted since the order was read
-	effects []payment.Effect
-	changed []*progress // settled with the next transaction
-	causes  []string    // what steps without an event did
-	dirty   bool
+	corrections []payment.Fact // what the table knows better, as far as it has told; learned before every step's facts
+	order       payment.Order  // as it is stored
 }
 
 // progress is a step and how far it has got.
@@ -48,9 +40,8 @@ func newRun(a Advancer, orderID string, steps []Step) *run {
 func (r *run) results() []Result {
 	var results []Result
 	for _, p := range r.steps {
-		p.result.Order = r.order
-		if p.result.Done {
-			p.result.Order = payment.Order{}
+		if !p.result.Done {
+			p.result.Order = r.order
 		}
 		results = append(results, p.result)
 	}
@@ -76,113 +67,119 @@ func (r *run) maxCorrections() int {
 	return n
 }
 
-// try reads the order and takes every step that is left. Events are settled with the change they caused, so that a crash
-// leaves them to be applied again; those that caused none come last.
-func (r *run) try(ctx context.Context) error {
-	order, err := r.Store.Order(ctx, r.orderID)
-	if err != nil {
+// try reads the order and takes every step that is left, as many at a time as fit one transaction.
+func (r *run) try(ctx context.Context) (err error) {
+	if r.order, err = r.Store.Order(ctx, r.orderID); err != nil {
 		return err
 	}
-	r.order, r.now, r.known = order, r.Now(), nil
-	r.effects, r.changed, r.causes, r.dirty = nil, nil, nil, false
-	var unchanged []*progress
+	var left []*progress
 	for _, p := range r.steps {
 		if p.settled {
 			continue
 		}
 		if why := r.excluded(p); why != "" {
+			p.result.Excluded = true
 			if err := r.settle(ctx, p, payment.EventIgnored, why); err != nil {
 				return err
 			}
 			continue
 		}
-		gathered, err := r.take(ctx, p)
-		if err != nil {
-			return err
-		}
-		if !gathered {
-			unchanged = append(unchanged, p)
-		}
+		left = append(left, p)
 	}
-	if err := r.commit(ctx); err != nil {
-		return err
-	}
-	for _, p := range unchanged {
-		if err := r.settle(ctx, p, payment.EventApplied, p.result.Verdict); err != nil {
+	for len(left) > 0 {
+		if left, err = r.take(ctx, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take learns one step and gathers what follows. It reports whether the step's event goes with what is gathered; if not,
-// nothing is left to write for it. What does not fit is committed first.
-func (r *run) take(ctx context.Context, p *progress) (gathered bool, err error) {
-	facts := slices.Concat(r.corrections, p.Facts)
-	for first := true; ; first = false {
-		out := payment.Apply(r.order, slices.Concat(r.known, facts), r.Rules, r.now)
-		if first {
-			p.result.Verdict = out.Verdict()
+// take learns as many of the steps as fit, decides once on all of them, and writes what follows. It returns the steps that
+// are left. Events are settled with the last transaction that their change needs, so that a crash leaves them to be
+// applied again; those that taught nothing are settled alone.
+func (r *run) take(ctx context.Context, steps []*progress) (left []*progress, err error) {
+	draft := payment.Begin(r.order)
+	var taught, others []*progress
+	for left = steps; len(left) > 0 && len(taught) < maxEvents; left = left[1:] {
+		learned := draft.Learn(slices.Concat(r.corrections, left[0].Facts))
+		if draft.Full() {
+			break // it is learned whole after this transaction
 		}
-		if !out.Changed() {
-			return false, nil
+		left[0].result.Verdict = payment.NothingNew
+		if len(learned) == 0 {
+			others = append(others, left[0])
+			continue
 		}
-		if len(r.effects)+len(out.Effects) > maxEffects {
-			if err := r.commit(ctx); err != nil {
-				return false, err
-			}
-			out.Order.Version = r.order.Version
-		}
-		r.order, r.dirty = out.Order, true
-		r.effects = append(r.effects, out.Effects...)
-		r.known = append(r.known, counted(out.Effects)...)
-		if p.Event == nil {
-			r.causes = append(r.causes, out.Verdict())
-		}
-		if !out.More {
-			r.changed = append(r.changed, p)
-			return true, nil
-		}
-		if err := r.commit(ctx); err != nil {
-			return false, err
-		}
-		// The facts again: some may have found no room, the others teach nothing new.
+		left[0].result.Verdict = strings.Join(learned, "; ")
+		taught = append(taught, left[0])
 	}
+	for more := true; more; {
+		out := draft.Decide(r.Rules, r.Now())
+		if more = out.More; !out.Changed() {
+			break
+		}
+		if len(taught) == 0 && len(others) > 0 { // a decision without a new fact goes with the last step
+			taught, others = others[len(others)-1:], others[:len(others)-1]
+		}
+		for _, said := range out.Decisions() {
+			if n := len(taught); n > 0 {
+				taught[n-1].result.Verdict += "; " + said
+			}
+		}
+		settled := taught
+		if more {
+			settled = nil
+		}
+		if err := r.commit(ctx, out, taught, settled); err != nil {
+			return nil, err
+		}
+		draft = payment.Begin(r.order)
+	}
+	for _, p := range slices.Concat(taught, others) {
+		if p.settled {
+			continue
+		}
+		if err := r.settle(ctx, p, payment.EventApplied, p.result.Verdict); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
 }
 
-// commit writes what is gathered, if anything is.
-func (r *run) commit(ctx context.Context) error {
-	if !r.dirty {
-		return nil
-	}
-	c := payment.Commit{Order: r.order, Effects: r.effects}
-	for _, p := range r.changed {
+// commit writes an outcome and settles the events that it completes.
+func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled []*progress) error {
+	c := payment.Commit{Order: out.Order, Effects: out.Effects}
+	for _, p := range settled {
 		if p.Event != nil {
 			c.Events = append(c.Events, p.Event.Settle(payment.EventApplied, p.Kind, r.orderID, p.result.Verdict))
 		}
 	}
-	if len(r.causes) > 0 {
-		c.Change = &payment.Change{Source: r.source(), What: strings.Join(r.causes, "; "), At: r.now}
+	for _, p := range causes {
+		if p.Event == nil {
+			c.Change = &payment.Change{Source: p.Source, What: joined(c.Change, p.result.Verdict), At: out.Order.UpdatedAt}
+		}
 	}
 	if err := r.Store.Commit(ctx, c); err != nil {
 		return err
 	}
-	for _, p := range r.changed {
+	for _, p := range settled {
 		p.settled = true
 	}
+	r.order = out.Order
 	r.order.Version++
-	r.effects, r.changed, r.causes, r.dirty = nil, nil, nil, false
+	for _, e := range out.Effects {
+		if attempt, ok := e.(payment.CountedAttempt); ok {
+			r.corrections = append(r.corrections, payment.CountedAttemptFact(attempt)) // it is counted now
+		}
+	}
 	return nil
 }
 
-// source is where the steps without an event came from. A run has them from one source.
-func (r *run) source() payment.Source {
-	for _, p := range r.steps {
-		if p.Event == nil {
-			return p.Source
-		}
+func joined(c *payment.Change, said string) string {
+	if c == nil {
+		return said
 	}
-	return ""
+	return c.What + "; " + said
 }
 
 // settle writes what became of an event that changed nothing.
@@ -207,15 +204,4 @@ func (r *run) excluded(p *progress) string {
 		return ""
 	}
 	return r.order.Excludes(p.Event.Key.Gateway, p.Event.Mode, p.Account)
-}
-
-// counted says which attempts the effects have counted, so that they are not counted again.
-func counted(effects []payment.Effect) []payment.Fact {
-	var facts []payment.Fact
-	for _, e := range effects {
-		if attempt, ok := e.(payment.CountedAttempt); ok {
-			facts = append(facts, payment.CountedAttemptFact(attempt))
-		}
-	}
-	return facts
 }

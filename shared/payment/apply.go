@@ -2,6 +2,7 @@ package payment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,8 +25,17 @@ func (out Outcome) Changed() bool {
 func (out Outcome) Verdict() string {
 	said := append([]string(nil), out.Learned...)
 	if len(said) == 0 {
-		said = append(said, "nothing new")
+		said = append(said, NothingNew)
 	}
+	return strings.Join(append(said, out.Decisions()...), "; ")
+}
+
+// NothingNew is the verdict on facts that taught nothing.
+const NothingNew = "nothing new"
+
+// Decisions says in words what followed from what was learned.
+func (out Outcome) Decisions() []string {
+	var said []string
 	for _, m := range out.Moves {
 		said = append(said, fmt.Sprintf("order %s → %s", m.From, m.To))
 	}
@@ -39,26 +49,51 @@ func (out Outcome) Verdict() string {
 			}
 		}
 	}
-	return strings.Join(said, "; ")
+	return said
 }
 
-// Apply merges facts into o and decides what follows. It is the only place where an order's status changes. It is
-// pure: at is the time of the decision, and o stays as it is.
+// Apply merges facts into o and decides what follows. It is pure: at is the time of the decision, and o stays as it is.
 //
 // Facts must be of o's gateway, mode and account; see [Order.Excludes]. An Apply without facts decides again on what
 // is known, so that the release of a hold can fulfil.
 func Apply(o Order, facts []Fact, r Rules, at time.Time) Outcome {
-	o = o.clone()
-	out := Outcome{}
-	var w owing
+	d := Begin(o)
+	d.Learn(facts)
+	return d.Decide(r, at)
+}
+
+// Draft is an order that is learning facts, from one body or several, until it decides once on all of them. It is the
+// only place where an order changes.
+type Draft struct {
+	order   Order
+	learned []string
+	owing   owing
+}
+
+// Begin returns a draft of o, which stays as it is.
+func Begin(o Order) *Draft { return &Draft{order: o.clone()} }
+
+// Learn merges facts and says in words what they taught; nothing, if nothing was new.
+func (d *Draft) Learn(facts []Fact) []string {
+	var taught []string
 	for _, f := range facts {
-		if said := o.learn(f, facts, &w); said != "" {
-			out.Learned = append(out.Learned, said)
+		if said := d.order.learn(f, facts, &d.owing); said != "" {
+			taught = append(taught, said)
 		}
 	}
+	d.learned = append(d.learned, taught...)
+	return taught
+}
+
+// Full reports whether something that was to be learned has to wait for the next transaction.
+func (d *Draft) Full() bool { return d.owing.more }
+
+// Decide moves the order's status and says what follows from all that was learned.
+func (d *Draft) Decide(r Rules, at time.Time) Outcome {
+	o, out := d.order, Outcome{Learned: d.learned}
 	out.Moves = o.walk(o.Derive(r).Status, at)
-	w.owe(&o, o.Derive(r), out.Moves, at)
-	out.Effects, out.More = w.effects, w.more
+	d.owing.owe(&o, o.Derive(r), out.Moves, at)
+	out.Effects, out.More = d.owing.effects, d.owing.more
 	if out.Changed() {
 		o.UpdatedAt = at
 	}
@@ -66,28 +101,36 @@ func Apply(o Order, facts []Fact, r Rules, at time.Time) Outcome {
 	return out
 }
 
-// learn merges one fact and says what it taught. An attempt beyond those that o keeps is counted instead.
+// learn merges one fact and says what it taught. An order with many attempts keeps no further one that was never
+// authorized, and counts a failure by its row instead of marking the payment: the row knows whether it was counted before.
 func (o *Order) learn(f Fact, all []Fact, w *owing) string {
 	attempt, ok := f.(PaymentFact)
-	if !ok || attempt.Status != PaymentCreated || !o.attemptsFull(attempt.ID) {
+	if !ok || !o.crowded() {
 		return f.merge(o)
 	}
-	for _, other := range all {
-		if counted, ok := other.(CountedAttemptFact); ok && counted.PaymentID == attempt.ID {
-			return ""
+	p, known := o.Payments[attempt.ID]
+	var said []string
+	kept := known && p.Status == PaymentCreated && p.OtherID == "" // since before the order was crowded: never counted
+	if attempt.Failed && !p.Failed && !kept {
+		row, before := CountedAttempt{attempt.ID}, CountedAttemptFact{attempt.ID}
+		if !slices.Contains(all, Fact(before)) && !slices.Contains(w.effects, Effect(row)) && w.add(row) {
+			o.CountedAttempts++
+			said = append(said, fmt.Sprintf("payment %s failed (counted)", attempt.ID))
+		}
+		attempt.Failed = false
+	}
+	if known || attempt.Status != PaymentCreated {
+		if taught := attempt.merge(o); taught != "" {
+			said = append(said, taught)
 		}
 	}
-	if !attempt.Failed || !w.add(CountedAttempt{attempt.ID}) {
-		return ""
-	}
-	o.CountedAttempts++
-	return fmt.Sprintf("payment %s failed (counted)", attempt.ID)
+	return strings.Join(said, "; ")
 }
 
-// attemptsFull reports whether o does not know the payment and has no room for another that was never authorized.
-func (o *Order) attemptsFull(paymentID string) bool {
-	if _, known := o.Payments[paymentID]; known || len(o.Payments) < maxStoredAttempts {
-		return false
+// crowded reports whether o has room for no further attempt that was never authorized. It stays so once one was counted.
+func (o *Order) crowded() bool {
+	if o.CountedAttempts > 0 {
+		return true
 	}
 	n := 0
 	for _, p := range o.Payments {

@@ -15,15 +15,15 @@ func (f PaymentFact) merge(o *Order) string {
 	p.Amount = o.largest(p.Amount, f.Amount)
 	p.CreatedAt = earliest(p.CreatedAt, f.CreatedAt)
 	switch {
-	case f.Status == PaymentCaptured, f.Status == PaymentRefunded && f.Captured:
+	case f.Status == PaymentRefunded && !f.Captured:
+		p.Voided = true
+	case paymentRank[f.Status] >= paymentRank[PaymentCaptured] && f.Amount.Amount > 0: // nothing captured is no money
 		p.Conflict = p.Conflict || p.Captured.Amount > 0 && p.Captured != f.Amount
 		p.Captured = o.largest(p.Captured, f.Amount)
 		p.Claim = max(p.Claim, f.AmountRefunded)
 		if f.Status == PaymentRefunded {
 			p.Claim = max(p.Claim, f.Amount.Amount)
 		}
-	case f.Status == PaymentRefunded:
-		p.Voided = true
 	}
 	o.Payments[f.ID] = p
 	if known && p == before {

@@ -265,6 +265,9 @@ func (m *Memory) History(ctx context.Context, orderID string) (h payment.History
 // Commit implements [Store].
 func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 	return m.call(ctx, "Commit", func() error {
+		if err := m.oneTransaction(c); err != nil {
+			return err
+		}
 		if err := m.mayAllBeSettled(c.Events); err != nil {
 			return err
 		}
@@ -287,6 +290,31 @@ func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 		m.orders[c.Order.ID] = c.Order
 		return nil
 	})
+}
+
+// maxActions is what DynamoDB takes in one transaction (TransactWriteItems).
+const maxActions = 100
+
+// oneTransaction refuses what DynamoDB refuses: too many actions, or two on one row.
+func (m *Memory) oneTransaction(c payment.Commit) error {
+	rows := map[any]bool{}
+	for _, e := range c.Effects {
+		switch e := e.(type) {
+		case payment.PaymentPointer:
+			rows[pointerKey{c.Order.Gateway, e.PaymentID}] = true
+		case payment.OrderPointer:
+			rows[pointerKey{c.Order.Gateway, e.GatewayOrderID}] = true
+		default:
+			rows[m.key(c.Order.ID, e)] = true
+		}
+	}
+	for _, s := range c.Events {
+		rows[s.Key] = true
+	}
+	if n := len(c.Effects) + len(c.Events); len(rows) < n || n > maxActions-2 {
+		return fmt.Errorf("storetest: a transaction of %d effects and events on %d rows", n, len(rows))
+	}
+	return nil
 }
 
 // conflicts says what the table knows better than the commit, or that an effect is there with other content.
