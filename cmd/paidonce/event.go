@@ -46,17 +46,17 @@ exit status is 1 if the bytes are not those that were received.`,
 			if err != nil {
 				return err
 			}
-			print := printEvent
+			render := printEvent
 			switch {
 			case raw:
-				print = printRaw
+				render = printRaw
 				if e.Reduced {
 					fmt.Fprintln(cmd.ErrOrStderr(), "paidonce: the body was too large to keep: these bytes say the same, and are not what was received")
 				}
 			case asJSON:
-				print = printEventJSON
+				render = printEventJSON
 			}
-			return errors.Join(print(cmd.OutOrStdout(), e), checkBody(e))
+			return errors.Join(render(cmd.OutOrStdout(), e), checkBody(e))
 		},
 	}
 	show.Flags().BoolVar(&asJSON, "json", false, "print the event as JSON, for programs; its body is redacted too")

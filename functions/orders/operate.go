@@ -60,7 +60,9 @@ func (h *handler) acknowledge(ctx context.Context, id string, reason payment.Hol
 	var facts []payment.Fact
 	for _, hold := range order.Derive(h.advancer.Rules).Holds {
 		if hold.Reason == reason && (body.Subject == nil || hold.Subject == *body.Subject) {
-			facts = append(facts, payment.AcknowledgedFact{Hold: hold.HoldKey, By: body.By, Why: body.Why, At: h.now()})
+			facts = append(facts, payment.AcknowledgedFact{
+				Hold: hold.HoldKey, Detail: hold.Detail, By: body.By, Why: body.Why, At: h.now(),
+			})
 		}
 	}
 	if len(facts) == 0 {

@@ -108,13 +108,32 @@ func TestAnAcknowledgementThatClearsTheWayFulfils(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := o.Holds[payment.HoldKey{Reason: payment.HoldDispute, Subject: "disp_1"}].Acknowledged
-	if diff := cmp.Diff(&payment.Acknowledgement{By: "ann", Why: "spoke to the bank", At: now}, kept); diff != "" {
+	if diff := cmp.Diff(&payment.Acknowledgement{By: "ann", Why: "spoke to the bank", At: now, Detail: "open in phase chargeback"}, kept); diff != "" {
 		t.Errorf("kept (-want +got)\n%s", diff)
 	}
 	// Repeated facts neither alarm again nor put the hold back.
 	b.gatewaySays(t, "o1", dispute("disp_1"), captured("pay_1", 49900))
 	if diff := cmp.Diff(map[string]int{"dispute disp_1": 1, "dispute disp_2": 1}, b.alerts(t, "o1")); diff != "" {
 		t.Errorf("alerts (-want +got)\n%s", diff)
+	}
+}
+
+func TestAnAcknowledgementCountsForWhatThePersonSaw(t *testing.T) {
+	b := setup()
+	b.create(t, good)
+	b.closeOrder(t, "o1", `{"reason":"out of stock"}`)
+	b.gatewaySays(t, "o1", dispute("disp_1"), captured("pay_1", 49900))
+	b.acknowledgeHold(t, "o1", "dispute", `{"by":"ann","why":"spoke to the bank"}`)
+	lost := dispute("disp_1")
+	lost.Status, lost.Deducted = payment.DisputeLost, 49900
+	b.gatewaySays(t, "o1", lost)
+	_, answer := b.acknowledgeHold(t, "o1", "paid_after_close", `{"by":"ann","why":"one was left after all"}`)
+	if answer["fulfilled_at"] != nil {
+		t.Error("the goods went out for a lost dispute, because it was acknowledged while it was open")
+	}
+	_, answer = b.acknowledgeHold(t, "o1", "dispute", `{"by":"ann","why":"we send it all the same"}`)
+	if answer["fulfilled_at"] == nil {
+		t.Error("not fulfilled after everything was acknowledged")
 	}
 }
 

@@ -75,7 +75,7 @@ func ShowOrder(o payment.Order, r payment.Rules) Order {
 		history := o.Holds[h.HoldKey]
 		shown.Holds = append(shown.Holds, Hold{
 			Reason: h.Reason, Subject: h.Subject, Blocking: h.Reason.Blocking(),
-			Since: timeOrNull(history.Since), Acknowledged: history.Acknowledged != nil,
+			Since: timeOrNull(history.Since), Acknowledged: o.Acknowledged(h),
 		})
 	}
 	for _, p := range o.Payments {

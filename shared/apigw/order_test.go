@@ -29,7 +29,7 @@ func newOrder() payment.Order {
 // wholeOrder has something of everything: a payment too many, attempts that failed, refunds, holds.
 func wholeOrder() payment.Order {
 	o := newOrder()
-	o.GatewayOrderID, o.ClosedAt, o.CountedAttempts = "order_1", at.Add(2*time.Hour), 3
+	o.GatewayOrderID, o.ClosedAt = "order_1", at.Add(2*time.Hour)
 	paid := func(id string, minutes int, more func(*payment.PaymentFact)) payment.PaymentFact {
 		f := payment.PaymentFact{
 			ID: id, GatewayOrderID: "order_1", Status: payment.PaymentCaptured, Amount: inr(49900),
@@ -56,7 +56,7 @@ func wholeOrder() payment.Order {
 	history := o.Holds[closed]
 	history.Acknowledged = &payment.Acknowledgement{By: "meera", Why: "still in stock", At: at.Add(3 * time.Hour)}
 	o.Holds[closed] = history
-	o.FulfilledAt, o.Version = at.Add(3*time.Hour), 7
+	o.FulfilledAt, o.Version, o.CountedAttempts = at.Add(3*time.Hour), 7, 3
 	return o
 }
 

@@ -146,23 +146,24 @@ type paymentRow struct {
 }
 
 type refundRow struct {
-	PaymentID string   `dynamodbav:"payment_id" json:"payment_id,omitempty"`
-	Amount    moneyRow `dynamodbav:"amount" json:"amount,omitempty"`
-	Receipt   string   `dynamodbav:"receipt,omitempty" json:"receipt,omitempty"`
-	Seen      []string `dynamodbav:"seen" json:"seen,omitempty"`
-	Told      []string `dynamodbav:"told,omitempty" json:"told,omitempty"`
-	Booked    bool     `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
-	Reversed  bool     `dynamodbav:"reversed,omitempty" json:"reversed,omitempty"`
+	PaymentID string    `dynamodbav:"payment_id" json:"payment_id,omitempty"`
+	Amount    moneyRow  `dynamodbav:"amount" json:"amount,omitempty"`
+	Receipt   string    `dynamodbav:"receipt,omitempty" json:"receipt,omitempty"`
+	Seen      []string  `dynamodbav:"seen" json:"seen,omitempty"`
+	Conflict  bool      `dynamodbav:"conflict,omitempty" json:"conflict,omitempty"`
+	Told      []string  `dynamodbav:"told,omitempty" json:"told,omitempty"`
+	Booked    *moneyRow `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
+	Reversed  *moneyRow `dynamodbav:"reversed,omitempty" json:"reversed,omitempty"`
 }
 
 type disputeRow struct {
-	PaymentID string   `dynamodbav:"payment_id" json:"payment_id,omitempty"`
-	Status    string   `dynamodbav:"status" json:"status,omitempty"`
-	Phase     string   `dynamodbav:"phase,omitempty" json:"phase,omitempty"`
-	Amount    moneyRow `dynamodbav:"amount" json:"amount,omitempty"`
-	Deducted  int64    `dynamodbav:"deducted,omitempty" json:"deducted,omitempty"`
-	EverLost  bool     `dynamodbav:"ever_lost,omitempty" json:"ever_lost,omitempty"`
-	Booked    bool     `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
+	PaymentID string    `dynamodbav:"payment_id" json:"payment_id,omitempty"`
+	Status    string    `dynamodbav:"status" json:"status,omitempty"`
+	Phase     string    `dynamodbav:"phase,omitempty" json:"phase,omitempty"`
+	Amount    moneyRow  `dynamodbav:"amount" json:"amount,omitempty"`
+	Deducted  int64     `dynamodbav:"deducted,omitempty" json:"deducted,omitempty"`
+	EverLost  bool      `dynamodbav:"ever_lost,omitempty" json:"ever_lost,omitempty"`
+	Booked    *moneyRow `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
 }
 
 type holdRow struct {
@@ -173,6 +174,7 @@ type holdRow struct {
 	AcknowledgedBy string `dynamodbav:"acknowledged_by,omitempty" json:"acknowledged_by,omitempty"`
 	AcknowledgedAt string `dynamodbav:"acknowledged_at,omitempty" json:"acknowledged_at,omitempty"`
 	Why            string `dynamodbav:"why,omitempty" json:"why,omitempty"`
+	Detail         string `dynamodbav:"detail,omitempty" json:"detail,omitempty"` // acknowledged
 }
 
 func newOrderRow(o payment.Order, version int64) (orderRow, error) {
@@ -196,19 +198,19 @@ func newOrderRow(o payment.Order, version int64) (orderRow, error) {
 	for id, f := range o.Refunds {
 		r.Refunds[id] = refundRow{
 			PaymentID: f.PaymentID, Amount: moneyRow(f.Amount), Receipt: f.Receipt, Seen: texts(f.Seen.List()),
-			Told: texts(f.Told.List()), Booked: f.Booked, Reversed: f.Reversed,
+			Conflict: f.Conflict, Told: texts(f.Told.List()), Booked: moneyOrNil(f.Booked), Reversed: moneyOrNil(f.Reversed),
 		}
 	}
 	for id, d := range o.Disputes {
 		r.Disputes[id] = disputeRow{
 			PaymentID: d.PaymentID, Status: string(d.Status), Phase: string(d.Phase), Amount: moneyRow(d.Amount),
-			Deducted: d.Deducted, EverLost: d.EverLost, Booked: d.Booked,
+			Deducted: d.Deducted, EverLost: d.EverLost, Booked: moneyOrNil(d.Booked),
 		}
 	}
 	for k, h := range o.Holds {
 		row := holdRow{Reason: string(k.Reason), Subject: k.Subject, Since: formatTime(h.Since), Told: h.Told}
 		if a := h.Acknowledged; a != nil {
-			row.AcknowledgedBy, row.AcknowledgedAt, row.Why = a.By, formatTime(a.At), a.Why
+			row.AcknowledgedBy, row.AcknowledgedAt, row.Why, row.Detail = a.By, formatTime(a.At), a.Why, a.Detail
 		}
 		r.Holds = append(r.Holds, row)
 	}
@@ -243,20 +245,21 @@ func (r orderRow) order() (payment.Order, error) {
 	for id, f := range r.Refunds {
 		o.Refunds[id] = payment.Refund{
 			ID: id, PaymentID: f.PaymentID, Amount: payment.Money(f.Amount), Receipt: f.Receipt,
-			Seen: refundStates(f.Seen), Told: refundStates(f.Told), Booked: f.Booked, Reversed: f.Reversed,
+			Seen: refundStates(f.Seen), Conflict: f.Conflict, Told: refundStates(f.Told),
+			Booked: moneyOrZero(f.Booked), Reversed: moneyOrZero(f.Reversed),
 		}
 	}
 	for id, d := range r.Disputes {
 		o.Disputes[id] = payment.Dispute{
 			ID: id, PaymentID: d.PaymentID, Status: payment.DisputeStatus(d.Status),
-			Phase: payment.DisputePhase(d.Phase), Amount: payment.Money(d.Amount), Deducted: d.Deducted, EverLost: d.EverLost, Booked: d.Booked,
+			Phase: payment.DisputePhase(d.Phase), Amount: payment.Money(d.Amount), Deducted: d.Deducted, EverLost: d.EverLost, Booked: moneyOrZero(d.Booked),
 		}
 	}
 	for _, h := range r.Holds {
 		history := payment.HoldHistory{Since: times.parse(h.Since), Told: h.Told}
 		if h.AcknowledgedAt != "" {
 			history.Acknowledged = &payment.Acknowledgement{
-				By: h.AcknowledgedBy, Why: h.Why, At: times.parse(h.AcknowledgedAt),
+				By: h.AcknowledgedBy, Why: h.Why, At: times.parse(h.AcknowledgedAt), Detail: h.Detail,
 			}
 		}
 		o.Holds[payment.HoldKey{Reason: payment.HoldReason(h.Reason), Subject: h.Subject}] = history

@@ -113,7 +113,7 @@ func (o *Order) learn(f Fact, all []Fact, w *owing) string {
 	kept := known && p.Status == PaymentCreated && p.OtherID == "" // since before the order was crowded: never counted
 	if attempt.Failed && !p.Failed && !kept {
 		row, before := CountedAttempt{attempt.ID}, CountedAttemptFact{attempt.ID}
-		if !slices.Contains(all, Fact(before)) && !slices.Contains(w.effects, Effect(row)) && w.add(row) {
+		if !slices.Contains(all, Fact(before)) && !slices.Contains(w.effects, Effect(row)) && w.addAttempt(row) {
 			o.CountedAttempts++
 			said = append(said, fmt.Sprintf("payment %s failed (counted)", attempt.ID))
 		}

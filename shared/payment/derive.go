@@ -35,7 +35,7 @@ const (
 	HoldCurrency          HoldReason = "currency"            // captured in another currency; never counted
 	HoldStatusBehind      HoldReason = "status_behind"       // the facts say less than the order has already been
 	HoldRefundBeforeCover HoldReason = "refund_before_cover" // money went back before the order was covered
-	HoldConflict          HoldReason = "conflict"            // two captured amounts, or another order's payment
+	HoldConflict          HoldReason = "conflict"            // the gateway contradicts itself, or it is another order's payment
 	HoldRefundsUnread     HoldReason = "refunds_unread"      // the gateway speaks of refunds that we don't know
 	HoldRefundInFlight    HoldReason = "refund_in_flight"    // this pending refund, with others, would leave the order uncovered
 	HoldRefundReversed    HoldReason = "refund_reversed"     // a refund failed after it was processed
@@ -69,7 +69,12 @@ func (k HoldKey) String() string {
 }
 
 // Hold is a hold that the facts call for now.
-type Hold struct{ HoldKey }
+type Hold struct {
+	HoldKey
+	// Detail is what it is about, as far as that can get worse: "lost in phase chargeback", "499.00 INR". An
+	// acknowledgement counts for the detail that the person saw.
+	Detail string
+}
 
 // HoldHistory is what happened to a hold since it first appeared. It stays when the hold is gone, so that a hold that
 // comes back alarms nobody twice.
@@ -81,15 +86,23 @@ type HoldHistory struct {
 
 // Acknowledgement is a person's word that a hold may be disregarded.
 type Acknowledgement struct {
-	By  string
-	Why string
-	At  time.Time
+	By     string
+	Why    string
+	At     time.Time
+	Detail string // of the hold that the person saw
+}
+
+// Acknowledged reports whether a person let the hold pass, as it stands now.
+func (o Order) Acknowledged(h Hold) bool {
+	a := o.Holds[h.HoldKey].Acknowledged
+	return a != nil && a.Detail == h.Detail
 }
 
 // Derive says what the facts of o amount to. It is the whole of the rule; docs/design.md has its table.
 func (o Order) Derive(r Rules) Derivation {
 	m := o.tally()
-	covered := o.covers(m.captured, r)
+	covers := o.covering(m, r)
+	covered := covers(m.captured)
 	net, due := m.captured-m.refunded, min(o.Amount.Amount, m.captured)
 
 	d := Derivation{Captured: m.captured, Refunded: m.refunded}
@@ -106,18 +119,19 @@ func (o Order) Derive(r Rules) Derivation {
 		d.Status = Refunded
 	}
 
-	hold := func(when bool, reason HoldReason, subject string) {
+	detailed := func(when bool, reason HoldReason, subject, detail string) {
 		if when {
-			d.Holds = append(d.Holds, Hold{HoldKey{reason, subject}})
+			d.Holds = append(d.Holds, Hold{HoldKey{reason, subject}, detail})
 		}
 	}
+	hold := func(when bool, reason HoldReason, subject string) { detailed(when, reason, subject, "") }
 	hold(!covered && m.captured > 0 && !o.Partial, HoldShort, "")
 	hold(!covered && m.refunded > 0, HoldRefundBeforeCover, "")
 	hold(statusRank[d.Status] < statusRank[o.Status], HoldStatusBehind, "")
 	hold(covered && !o.ClosedAt.IsZero(), HoldPaidAfterClose, "")
 	hold(r.FulfilWithin > 0 && o.PaidAt.Sub(o.CreatedAt) > r.FulfilWithin, HoldLate, "")
 	if d.Status == Paid && net > due {
-		extra := o.surplus(m, r)
+		extra := o.surplus(m, covers)
 		for _, id := range extra {
 			hold(true, HoldSurplus, id)
 		}
@@ -125,16 +139,17 @@ func (o Order) Derive(r Rules) Derivation {
 	}
 	for id, p := range o.Payments {
 		hold(p.IsCaptured() && p.Captured.Currency != o.Amount.Currency, HoldCurrency, id)
-		hold(p.Conflict || p.OtherID != "", HoldConflict, id)
-		hold(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id)
+		detailed(p.Conflict || p.OtherID != "" || p.Voided && p.IsCaptured(), HoldConflict, id, p.Captured.String())
+		detailed(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id, Money{p.Claim, o.Amount.Currency}.String())
 	}
 	uncovering := d.Status == Paid && m.captured-m.leaving < due
 	for id, refund := range o.Refunds {
 		hold(refund.Seen.Processed && refund.Seen.Failed, HoldRefundReversed, id)
-		hold(uncovering && m.inFlight(refund), HoldRefundInFlight, id)
+		detailed(uncovering && m.inFlight(refund), HoldRefundInFlight, id, refund.Amount.String())
+		detailed(refund.Conflict, HoldConflict, id, refund.Amount.String())
 	}
 	for id, dispute := range o.Disputes {
-		hold(!dispute.settled(), HoldDispute, id)
+		detailed(!dispute.settled(), HoldDispute, id, dispute.threat())
 	}
 	slices.SortFunc(d.Holds, func(a, b Hold) int {
 		return cmp.Or(strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.Subject, b.Subject))
@@ -148,13 +163,16 @@ func (o Order) fulfils(d Derivation) bool {
 		return false
 	}
 	return !slices.ContainsFunc(d.Holds, func(h Hold) bool {
-		return h.Reason.Blocking() && o.Holds[h.HoldKey].Acknowledged == nil
+		return h.Reason.Blocking() && !o.Acknowledged(h)
 	})
 }
 
-// covers reports whether an amount captured, in minor units of the order's currency, pays the order.
-func (o Order) covers(captured int64, r Rules) bool {
-	return captured > 0 && (captured >= o.Amount.Amount || r.AcceptOffers && o.GatewayPaid)
+// covering is the rule by which an amount captured, in minor units of the order's currency, pays the order. The gateway's
+// offers count only where less than the amount was captured, and never with part payments: there the gateway's word and
+// the money can come apart.
+func (o Order) covering(m tally, r Rules) func(captured int64) bool {
+	offer := r.AcceptOffers && o.GatewayPaid && !o.Partial && m.captured < o.Amount.Amount
+	return func(captured int64) bool { return captured > 0 && (captured >= o.Amount.Amount || offer) }
 }
 
 func (o Order) anyAttemptFailed() bool {
@@ -162,7 +180,7 @@ func (o Order) anyAttemptFailed() bool {
 		return true
 	}
 	for _, p := range o.Payments {
-		if p.Failed || p.Voided && !p.IsCaptured() {
+		if p.Failed || p.Voided {
 			return true
 		}
 	}
@@ -209,14 +227,14 @@ func (o Order) tally() tally {
 
 // surplus lists the payments that are too many, if the others would cover the order: those after which the earlier ones'
 // remaining money does already, or else the last. Earlier is by the gateway's time of creation, then by id.
-func (o Order) surplus(m tally, r Rules) []string {
+func (o Order) surplus(m tally, covers func(int64) bool) []string {
 	var remaining []Payment // payments that were not given back whole
 	spare := false
 	for _, p := range o.Payments {
 		if !o.counts(p) {
 			continue
 		}
-		spare = spare || o.covers(m.captured-p.Captured.Amount, r)
+		spare = spare || covers(m.captured-p.Captured.Amount)
 		if p.Captured.Amount > m.back[p.ID] {
 			remaining = append(remaining, p)
 		}
@@ -230,7 +248,7 @@ func (o Order) surplus(m tally, r Rules) []string {
 	var kept int64
 	var extra []string
 	for i, p := range remaining {
-		if o.covers(kept, r) || len(extra) == 0 && i == len(remaining)-1 {
+		if covers(kept) || len(extra) == 0 && i == len(remaining)-1 {
 			extra = append(extra, p.ID)
 		}
 		kept += p.Captured.Amount - m.back[p.ID]

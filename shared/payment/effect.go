@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -32,7 +33,8 @@ type LedgerEntry struct {
 // LedgerType says what a ledger entry books.
 type LedgerType string
 
-// The ledger entry types. A correction has a type of its own, see [LedgerEntry.IsCapture].
+// The ledger entry types. A correction, because the gateway named another amount later, has a type of its own that begins
+// with the one it corrects; see [LedgerType.Corrects].
 const (
 	LedgerCaptured    LedgerType = "captured"     // subject: payment
 	LedgerRefunded    LedgerType = "refunded"     // subject: refund
@@ -40,12 +42,12 @@ const (
 	LedgerDisputeLost LedgerType = "dispute_lost" // subject: dispute
 )
 
-const ledgerCorrected = "corrected_to_"
+const correctedTo = "_corrected_to_"
 
-// IsCapture reports whether the entry books captured money or corrects what was booked, because the gateway named
-// another captured amount for the same payment later.
-func (e LedgerEntry) IsCapture() bool {
-	return e.Type == LedgerCaptured || len(e.Type) > len(ledgerCorrected) && e.Type[:len(ledgerCorrected)] == ledgerCorrected
+// Corrects is the type of the entries that t belongs to: t itself, or the one that t corrects.
+func (t LedgerType) Corrects() LedgerType {
+	base, _, _ := strings.Cut(string(t), correctedTo)
+	return LedgerType(base)
 }
 
 // PaymentPointer claims a payment for the order, across all orders.
@@ -89,6 +91,15 @@ func (w *owing) add(effects ...Effect) bool {
 	return true
 }
 
+// addAttempt leaves room for what a decision brings: the moves' notifications and the fulfilment.
+func (w *owing) addAttempt(a CountedAttempt) bool {
+	if len(w.effects) >= maxEffects-len(statusRank) {
+		w.more = true
+		return false
+	}
+	return w.add(a)
+}
+
 // owe adds what o's state calls for and is not written yet, and marks it in o. Pointers come first: money counts only
 // for the order whose pointer stands. Refunds come before captures, so that what is left over is never more than true.
 func (w *owing) owe(o *Order, d Derivation, moves []Move, at time.Time) {
@@ -111,21 +122,15 @@ func (w *owing) owe(o *Order, d Derivation, moves []Move, at time.Time) {
 	w.oweRefunds(o)
 	for _, id := range payments {
 		p := o.Payments[id]
-		if p.IsCaptured() && p.Pointed && p.Booked != p.Captured && w.add(p.bookings()...) {
-			p.Booked = p.Captured
+		if p.IsCaptured() && p.Pointed {
+			w.book(&p.Booked, p.Captured, LedgerEntry{id, LedgerCaptured, id, p.Captured})
 			o.Payments[id] = p
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(o.Disputes)) {
 		dispute := o.Disputes[id]
-		if dispute.EverLost && !dispute.Booked {
-			taken := Money{dispute.Deducted, dispute.Amount.Currency}
-			if taken.Amount == 0 {
-				taken = dispute.Amount
-			}
-			dispute.Booked = w.add(LedgerEntry{id, LedgerDisputeLost, dispute.PaymentID, taken})
-			o.Disputes[id] = dispute
-		}
+		w.book(&dispute.Booked, dispute.loss(), LedgerEntry{id, LedgerDisputeLost, dispute.PaymentID, dispute.loss()})
+		o.Disputes[id] = dispute
 	}
 	for _, h := range d.Holds {
 		history := o.Holds[h.HoldKey]
@@ -144,11 +149,11 @@ func (w *owing) oweRefunds(o *Order) {
 	for _, id := range slices.Sorted(maps.Keys(o.Refunds)) {
 		r := o.Refunds[id]
 		p := o.Payments[r.PaymentID]
-		if r.Seen.Processed && !r.Booked && p.IsCaptured() && p.Pointed {
-			r.Booked = w.add(LedgerEntry{id, LedgerRefunded, r.PaymentID, r.Amount})
+		if r.Seen.Processed && p.IsCaptured() && p.Pointed {
+			w.book(&r.Booked, r.Amount, LedgerEntry{id, LedgerRefunded, r.PaymentID, r.Amount})
 		}
-		if r.Booked && r.Seen.Failed && !r.Reversed {
-			r.Reversed = w.add(LedgerEntry{id, LedgerReversed, r.PaymentID, r.Amount})
+		if r.Seen.Failed {
+			w.book(&r.Reversed, r.Booked, LedgerEntry{id, LedgerReversed, r.PaymentID, r.Booked})
 		}
 		for _, s := range r.Seen.List() {
 			if r.Told.With(s) != r.Told && w.add(Notification{
@@ -161,19 +166,31 @@ func (w *owing) oweRefunds(o *Order) {
 	}
 }
 
-// bookings are the entries that bring the ledger from what is booked to what is captured.
-func (p Payment) bookings() []Effect {
-	if p.Booked == (Money{}) {
-		return []Effect{LedgerEntry{p.ID, LedgerCaptured, p.ID, p.Captured}}
+// book brings the ledger from what is booked of a subject to what is true, and notes that in booked. The first entry is
+// the one given; later ones correct it, so that no row ever changes and the sums agree.
+func (w *owing) book(booked *Money, truth Money, first LedgerEntry) {
+	if *booked == truth {
+		return
 	}
-	correction := func(m Money) Effect {
-		kind := fmt.Sprintf("%s%d_%s_%s", ledgerCorrected, p.Captured.Amount, p.Captured.Currency, m.Currency)
-		return LedgerEntry{p.ID, LedgerType(kind), p.ID, m}
+	entries := []Effect{first}
+	if *booked != (Money{}) {
+		entries = nil
+		for _, change := range booked.to(truth) {
+			kind := fmt.Sprintf("%s%s%d_%s_%s", first.Type, correctedTo, truth.Amount, truth.Currency, change.Currency)
+			entries = append(entries, LedgerEntry{first.SubjectID, LedgerType(kind), first.PaymentID, change})
+		}
 	}
-	if p.Booked.Currency == p.Captured.Currency {
-		return []Effect{correction(Money{p.Captured.Amount - p.Booked.Amount, p.Captured.Currency})}
+	if w.add(entries...) {
+		*booked = truth
 	}
-	return []Effect{correction(Money{-p.Booked.Amount, p.Booked.Currency}), correction(p.Captured)}
+}
+
+// to lists what has to be added to m to make it other: one amount, or in another currency two.
+func (m Money) to(other Money) []Money {
+	if m.Currency == other.Currency {
+		return []Money{{other.Amount - m.Amount, m.Currency}}
+	}
+	return []Money{{-m.Amount, m.Currency}, other}
 }
 
 // List returns the statuses in the set, in the order in which a refund usually passes them.

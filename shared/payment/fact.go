@@ -137,12 +137,13 @@ type ClosedFact struct {
 }
 
 // AcknowledgedFact says that a person looked at a hold and lets it pass. It teaches nothing about a hold that never
-// appeared, or that was acknowledged before.
+// appeared, or that was acknowledged before as it is.
 type AcknowledgedFact struct {
-	Hold HoldKey
-	By   string
-	Why  string
-	At   time.Time
+	Hold   HoldKey
+	Detail string // of the hold as the person saw it
+	By     string
+	Why    string
+	At     time.Time
 }
 
 // Ref implements [Fact].

@@ -237,7 +237,7 @@ func (l *life) booksAgree() {
 			fulfilled = true
 		case payment.LedgerEntry:
 			switch of := l.order.Payments[e.PaymentID]; {
-			case e.IsCapture():
+			case e.Type.Corrects() == payment.LedgerCaptured:
 				booked[e.Amount.Currency] += e.Amount.Amount
 			case e.Type == payment.LedgerRefunded && e.Amount.Currency == "INR" && of.Captured.Currency == "INR":
 				refunded += e.Amount.Amount

@@ -51,6 +51,7 @@ func (f RefundFact) merge(o *Order) string {
 	r.ID = f.ID
 	r.PaymentID = max(r.PaymentID, f.PaymentID)
 	r.Receipt = max(r.Receipt, f.Receipt)
+	r.Conflict = r.Conflict || known && r.Amount != f.Amount
 	r.Amount = o.largest(r.Amount, f.Amount)
 	r.Seen = r.Seen.With(f.Status)
 	o.Refunds[f.ID] = r
@@ -115,10 +116,10 @@ func (f ClosedFact) merge(o *Order) string {
 
 func (f AcknowledgedFact) merge(o *Order) string {
 	h, appeared := o.Holds[f.Hold]
-	if !appeared || h.Acknowledged != nil {
+	if !appeared || h.Acknowledged != nil && h.Acknowledged.Detail == f.Detail {
 		return ""
 	}
-	h.Acknowledged = &Acknowledgement{By: f.By, Why: f.Why, At: f.At}
+	h.Acknowledged = &Acknowledgement{By: f.By, Why: f.Why, At: f.At, Detail: f.Detail}
 	o.Holds[f.Hold] = h
 	return fmt.Sprintf("hold %s acknowledged by %s: %s", f.Hold, f.By, f.Why)
 }

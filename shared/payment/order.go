@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"fmt"
 	"maps"
 	"time"
 )
@@ -69,9 +70,10 @@ type Refund struct {
 	Receipt   string
 	Seen      RefundStates // every status in which it was seen
 
+	Conflict bool         // two different amounts were seen
 	Told     RefundStates // the statuses that subscribers are told of
-	Booked   bool         // it is in the ledger
-	Reversed bool         // its reversal is in the ledger
+	Booked   Money        // how much of it is in the ledger
+	Reversed Money        // how much of that the ledger takes back
 }
 
 // RefundStates is a set of refund statuses.
@@ -112,7 +114,26 @@ type Dispute struct {
 	Deducted  int64 // minor units of Amount's currency
 	EverLost  bool  // seen lost in some phase, even if a later one was won
 
-	Booked bool // its loss is in the ledger
+	Booked Money // how much of its loss is in the ledger
+}
+
+// loss is what the merchant lost by the dispute.
+func (d Dispute) loss() Money {
+	switch {
+	case !d.EverLost:
+		return Money{}
+	case d.Deducted > 0:
+		return Money{d.Deducted, d.Amount.Currency}
+	}
+	return d.Amount
+}
+
+// threat is how far the dispute has got, for people.
+func (d Dispute) threat() string {
+	if d.Status == DisputeLost {
+		return fmt.Sprintf("lost in phase %s", d.Phase)
+	}
+	return fmt.Sprintf("open in phase %s", d.Phase)
 }
 
 // settled reports whether the dispute no longer threatens the money.

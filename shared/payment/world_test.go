@@ -122,7 +122,7 @@ func (w *world) end() end {
 	for _, effect := range effects {
 		if entry, ok := effect.(payment.LedgerEntry); ok {
 			kind := string(entry.Type)
-			if entry.IsCapture() {
+			if entry.Type.Corrects() == payment.LedgerCaptured {
 				kind = "captured"
 			}
 			e.Ledger[kind+" "+entry.Amount.Currency] += entry.Amount.Amount

@@ -86,7 +86,7 @@ func mayFulfil(o payment.Order, d payment.Derivation) []string {
 		broken = append(broken, fmt.Sprintf("fulfilled as %s, derived %s", o.Status, d.Status))
 	}
 	for _, h := range d.Holds {
-		if h.Reason.Blocking() && o.Holds[h.HoldKey].Acknowledged == nil {
+		if h.Reason.Blocking() && !o.Acknowledged(h) {
 			broken = append(broken, fmt.Sprintf("fulfilled in spite of hold %s", h.Reason))
 		}
 	}
@@ -110,9 +110,9 @@ func booksAgree(o payment.Order, d payment.Derivation, effects []payment.Effect)
 			continue
 		}
 		switch {
-		case entry.IsCapture():
+		case entry.Type.Corrects() == payment.LedgerCaptured:
 			booked[entry.Amount.Currency] += entry.Amount.Amount
-		case entry.Type == payment.LedgerRefunded:
+		case entry.Type.Corrects() == payment.LedgerRefunded:
 			reversible[entry.SubjectID] = true
 			if entry.Amount.Currency == o.Amount.Currency && o.Payments[entry.PaymentID].Captured.Currency == o.Amount.Currency {
 				refunded += entry.Amount.Amount

@@ -258,17 +258,17 @@ func orderWhole(t *testing.T, s Store, id string) {
 		"pay_2" + id: {ID: "pay_2" + id, Status: payment.PaymentCreated, Amount: rupees},
 	}
 	o.Refunds = map[string]payment.Refund{"rfnd_1": {
-		ID: "rfnd_1", PaymentID: "pay_1" + id, Amount: rupees, Receipt: "po_1", Booked: true, Reversed: true,
+		ID: "rfnd_1", PaymentID: "pay_1" + id, Amount: rupees, Receipt: "po_1", Conflict: true, Booked: rupees, Reversed: rupees,
 		Seen: payment.RefundStates{Pending: true, Processed: true, Failed: true}, Told: payment.RefundStates{Processed: true},
 	}}
 	o.Disputes = map[string]payment.Dispute{"disp_1": {
 		ID: "disp_1", PaymentID: "pay_1" + id, Status: payment.DisputeLost, Phase: payment.PhaseArbitration,
-		Amount: rupees, Deducted: 7, EverLost: true, Booked: true,
+		Amount: rupees, Deducted: 7, EverLost: true, Booked: rupees,
 	}}
 	o.GatewayPaid, o.CountedAttempts, o.Status = true, 3, payment.PartiallyRefunded
 	o.Holds = map[payment.HoldKey]payment.HoldHistory{
 		{Reason: payment.HoldConflict, Subject: "pay_1"}: {Since: at, Told: true},
-		{Reason: payment.HoldShort}:                      {Since: at, Acknowledged: &payment.Acknowledgement{By: "ann", Why: "called", At: at}},
+		{Reason: payment.HoldShort}:                      {Since: at, Acknowledged: &payment.Acknowledgement{By: "ann", Why: "called", At: at, Detail: "499.00 INR"}},
 	}
 	o.PaidAt, o.FulfilledAt, o.ClosedAt, o.CloseReason = at, at.Add(time.Second), at.Add(time.Minute), "out of stock"
 	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o}), nil)
