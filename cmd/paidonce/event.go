@@ -114,8 +114,8 @@ type shownEvent struct {
 	Attempts   int                 `json:"attempts"`
 	ReceivedAt time.Time           `json:"received_at"`
 	NextAt     time.Time           `json:"next_at,omitzero"`
-	ExpiresAt  time.Time           `json:"expires_at,omitzero"`
-	Body       json.RawMessage     `json:"body"` // redacted; null if it is not JSON
+	KeepUntil  time.Time           `json:"keep_until,omitzero"` // at least
+	Body       json.RawMessage     `json:"body"`                // redacted; null if it is not JSON
 }
 
 func printEventJSON(w io.Writer, e payment.Event) error {
@@ -126,7 +126,7 @@ func printEventJSON(w io.Writer, e payment.Event) error {
 	return writeJSON(w, shownEvent{
 		Gateway: e.Key.Gateway, EventID: e.Key.ID, Type: e.Type, Status: e.Status, Verdict: e.Verdict,
 		OrderID: e.OrderID, VerifiedBy: e.VerifiedBy, Mode: e.Mode, SHA256: e.SHA256, Reduced: e.Reduced,
-		Attempts: e.Attempts, ReceivedAt: e.ReceivedAt, NextAt: e.NextAt, ExpiresAt: e.ExpiresAt, Body: body,
+		Attempts: e.Attempts, ReceivedAt: e.ReceivedAt.UTC(), NextAt: e.NextAt.UTC(), KeepUntil: e.KeepUntil.UTC(), Body: body,
 	})
 }
 
@@ -142,7 +142,7 @@ func printEvent(w io.Writer, e payment.Event) error {
 		{"mode", string(e.Mode)},
 		{"attempts", strconv.Itoa(e.Attempts)},
 		{"next look", moment(e.NextAt)},
-		{"kept until", moment(e.ExpiresAt)},
+		{"kept until at least", moment(e.KeepUntil)},
 		{"sha256", e.SHA256},
 	}
 	p.table("", rows)

@@ -31,7 +31,7 @@ func withEvent(t *testing.T, change func(*payment.Event)) target {
 		Key: payment.EventKey{Gateway: "razorpay", ID: "evt_1"}, Status: payment.EventApplied,
 		Verdict: "payment pay_1 captured 499.00 INR; order pending → paid; fulfilled", Type: "payment.captured", OrderID: "o1",
 		Body: []byte(capturedEvent), SHA256: digest(capturedEvent), VerifiedBy: "test_current", Mode: payment.Test,
-		Attempts: 1, ReceivedAt: orderTime, ExpiresAt: orderTime.Add(90 * 24 * time.Hour),
+		Attempts: 1, ReceivedAt: orderTime, KeepUntil: orderTime.Add(90 * 24 * time.Hour),
 	}
 	if change != nil {
 		change(&e)

@@ -87,7 +87,8 @@ happened to it: each delivery of the gateway and what it taught, each effect, ho
 		Use:   "acknowledge ID REASON --by WHO --why WHY",
 		Short: "Let a hold pass; the order is fulfilled if nothing else blocks it",
 		Long: `Let the holds of a reason pass that stand now: all of them, or the one about --subject. If nothing else blocks the order
-it is fulfilled at once. There is no way back. "paidonce order explain ID" lists the holds.`,
+it is fulfilled at once. It counts for what is known now: a hold that gets worse holds again. "paidonce order explain ID"
+lists the holds.`,
 	}
 	acknowledging.Flags().StringVar(&said.By, "by", "", "who answers for it")
 	acknowledging.Flags().StringVar(&said.Why, "why", "", "why, for whoever looks at the order later")

@@ -70,7 +70,7 @@ func redactValue(key string, v any) any {
 	case nil:
 		return nil
 	case map[string]any:
-		if shownObjects[key] || key == "notes" {
+		if shownObjects[key] {
 			return redactObject(v)
 		}
 	case []any:

@@ -31,23 +31,22 @@ type created struct {
 // order, not the other way round.
 func (h *handler) create(ctx context.Context, request request) (events.APIGatewayV2HTTPResponse, error) {
 	g := h.gateways[request.Gateway](ctx)
-	wanted := payment.NewOrder(request.ID, request.money(), request.Gateway, g.Mode(), h.now())
+	wanted := wanted{payment.NewOrder(request.ID, request.money(), request.Gateway, g.Mode(), h.now())}
 	wanted.Account, wanted.Partial, wanted.Notes = h.account, request.Partial, request.Notes
 
 	status := http.StatusCreated
-	order, err := h.store.CreateOrder(ctx, wanted)
+	order, err := h.store.CreateOrder(ctx, wanted.Order)
 	if errors.Is(err, payment.ErrOrderExists) {
 		status = http.StatusOK
-		if !sameRequest(order, wanted) {
-			return events.APIGatewayV2HTTPResponse{}, apigw.ErrDifferentOrder
+		if err = wanted.mayBe(order); err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
 		}
-		err = nil
 	}
 	if err != nil {
 		return events.APIGatewayV2HTTPResponse{}, err
 	}
 	if order.GatewayOrderID == "" {
-		if order, err = h.open(ctx, g, order, status == http.StatusOK); err != nil {
+		if order, err = h.open(ctx, g, wanted, order, status == http.StatusOK); err != nil {
 			return events.APIGatewayV2HTTPResponse{}, err
 		}
 	}
@@ -59,7 +58,7 @@ func (h *handler) create(ctx context.Context, request request) (events.APIGatewa
 
 // open gets the order its gateway order. Whoever writes the id first wins; everyone hands out the winner's. A gateway
 // order that was made before, by a call that never heard the answer, is used before another is made.
-func (h *handler) open(ctx context.Context, g gateway, order payment.Order, retried bool) (payment.Order, error) {
+func (h *handler) open(ctx context.Context, g gateway, wanted wanted, order payment.Order, retried bool) (payment.Order, error) {
 	note := h.stack + "/" + order.ID
 	gatewayOrderID := ""
 	if retried {
@@ -74,7 +73,7 @@ func (h *handler) open(ctx context.Context, g gateway, order payment.Order, retr
 		var err error
 		gatewayOrderID, err = g.OpenOrder(ctx, order, note)
 		if errors.Is(err, payment.ErrGatewayRefused) {
-			return h.release(ctx, order, err)
+			return h.release(ctx, wanted, order, err)
 		}
 		if err != nil {
 			return payment.Order{}, err
@@ -88,33 +87,48 @@ func (h *handler) open(ctx context.Context, g gateway, order payment.Order, retr
 		Change:  &payment.Change{Source: payment.SourceAPI, What: "gateway order " + gatewayOrderID + " created", At: h.now()},
 	})
 	if errors.Is(err, payment.ErrVersionConflict) {
-		return h.winner(ctx, order.ID, err)
+		return h.winner(ctx, wanted, err)
 	}
 	opened.Version++
 	return opened, err
 }
 
 // release frees the id of an order that the gateway refused, unless another call got it a gateway order meanwhile.
-func (h *handler) release(ctx context.Context, order payment.Order, refusal error) (payment.Order, error) {
-	err := h.store.DeleteOrder(ctx, order.ID, order.Version)
-	if errors.Is(err, payment.ErrVersionConflict) {
-		return h.winner(ctx, order.ID, refusal)
+func (h *handler) release(ctx context.Context, wanted wanted, order payment.Order, refusal error) (payment.Order, error) {
+	err := h.store.DeleteOrder(ctx, order)
+	switch {
+	case errors.Is(err, payment.ErrVersionConflict):
+		return h.winner(ctx, wanted, refusal)
+	case err != nil: // the id is not free: the next call is refused again, and frees it
+		return payment.Order{}, fmt.Errorf("%w: %v; %v", payment.ErrOutcomeUnknown, refusal, err)
 	}
-	return payment.Order{}, errors.Join(refusal, err)
+	return payment.Order{}, refusal
 }
 
 // winner is the order as the call that was faster left it, or otherwise if that left no gateway order.
-func (h *handler) winner(ctx context.Context, id string, otherwise error) (payment.Order, error) {
-	order, err := h.store.Order(ctx, id)
+func (h *handler) winner(ctx context.Context, wanted wanted, otherwise error) (payment.Order, error) {
+	order, err := h.store.Order(ctx, wanted.ID)
 	switch {
 	case errors.Is(err, payment.ErrNotFound), err == nil && order.GatewayOrderID == "":
 		return payment.Order{}, otherwise
 	case err != nil:
 		return payment.Order{}, err
 	}
-	return order, nil
+	return order, wanted.mayBe(order)
 }
 
-func sameRequest(a, b payment.Order) bool {
-	return a.Amount == b.Amount && a.Gateway == b.Gateway && a.Partial == b.Partial
+// wanted is the order that a request asks for.
+type wanted struct{ payment.Order }
+
+// mayBe says why the stored order is not the one that is wanted: another request has its id, or it is closed.
+func (w wanted) mayBe(stored payment.Order) error {
+	switch {
+	case w.Amount != stored.Amount, w.Gateway != stored.Gateway, w.Partial != stored.Partial:
+		return apigw.ErrDifferentOrder
+	case w.Mode != stored.Mode, w.Account != stored.Account: // the API key was changed: its checkout would never pay this order
+		return apigw.ErrDifferentOrder
+	case !stored.ClosedAt.IsZero():
+		return apigw.ErrClosed
+	}
+	return nil
 }

@@ -35,7 +35,7 @@ type store interface {
 	// Commit writes a change whole or not at all; [payment.ErrVersionConflict] if the order has changed since.
 	Commit(ctx context.Context, c payment.Commit) error
 	// DeleteOrder removes an order that has no gateway order; [payment.ErrVersionConflict] if it changed.
-	DeleteOrder(ctx context.Context, id string, version int64) error
+	DeleteOrder(ctx context.Context, o payment.Order) error
 	// History reads everything that is kept about an order beside its row.
 	History(ctx context.Context, id string) (payment.History, error)
 }
@@ -49,6 +49,9 @@ type handler struct {
 	log      *slog.Logger
 	now      func() time.Time
 }
+
+// maxStoredID is longer than the id of any order, adopted ones included, and shorter than what DynamoDB refuses as a key.
+const maxStoredID = 200
 
 // Handle serves the shop's own routes. Who may call them is API Gateway's affair (AWS_IAM).
 func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -72,6 +75,9 @@ func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) 
 
 func (h *handler) route(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, string, error) {
 	id := r.PathParameters["id"]
+	if len(id) > maxStoredID {
+		return events.APIGatewayV2HTTPResponse{}, "", payment.ErrNotFound
+	}
 	switch r.RouteKey {
 	case "POST /orders":
 		request, err := readRequest(r, h.gateways)

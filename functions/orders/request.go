@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -30,16 +31,29 @@ var fitOrderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 // request is the body of POST /orders.
 type request struct {
 	ID       string            `json:"id"`
-	Amount   json.Number       `json:"amount"` // minor units
+	Amount   minorUnits        `json:"amount"`
 	Currency string            `json:"currency"`
 	Gateway  string            `json:"gateway"`
 	Partial  bool              `json:"partial"`
 	Notes    map[string]string `json:"notes"`
-
-	amount int64
 }
 
-func (r request) money() payment.Money { return payment.Money{Amount: r.amount, Currency: r.Currency} }
+func (r request) money() payment.Money {
+	return payment.Money{Amount: int64(r.Amount), Currency: r.Currency}
+}
+
+// minorUnits is a whole number above 0 and up to [payment.MaxAmount]; 0 if the JSON holds anything else.
+type minorUnits int64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (m *minorUnits) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || n > payment.MaxAmount {
+		n = 0
+	}
+	*m = minorUnits(n)
+	return nil
+}
 
 // readRequest reads and checks the body. Errors are [*apigw.FieldError].
 func readRequest(r events.APIGatewayV2HTTPRequest, gateways map[string]func(context.Context) gateway) (request, error) {
@@ -51,7 +65,7 @@ func readRequest(r events.APIGatewayV2HTTPRequest, gateways map[string]func(cont
 	if !fitOrderID.MatchString(q.ID) {
 		return q, &apigw.FieldError{Field: "id", Problem: "must be 1 to 40 letters, digits, _ . or -, and begin with a letter or digit"}
 	}
-	if q.amount, err = q.Amount.Int64(); err != nil || q.amount <= 0 {
+	if q.Amount <= 0 {
 		return q, &apigw.FieldError{Field: "amount", Problem: "must be a whole number of minor units above 0"}
 	}
 	if !payment.IsCurrency(q.Currency) {

@@ -130,7 +130,7 @@ func (h *handler) event(gateway string, body []byte, v payment.Verified) payment
 		Mode:       v.Mode,
 		ReceivedAt: now,
 		NextAt:     payment.FirstLook(now),
-		ExpiresAt:  now.Add(h.retention),
+		KeepUntil:  now.Add(h.retention),
 	}
 }
 

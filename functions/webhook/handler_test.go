@@ -143,7 +143,7 @@ func TestFirstDeliveryIsStoredThenSent(t *testing.T) {
 	want := payment.Event{
 		Key: payment.EventKey{Gateway: "razorpay", ID: "evt_1"}, Status: payment.EventReceived, Verdict: "waiting for the worker",
 		Body: []byte(body("pay_1")), SHA256: digest(body("pay_1")), VerifiedBy: "test_current", Mode: payment.Test,
-		ReceivedAt: now, NextAt: now.Add(10 * time.Minute), ExpiresAt: now.Add(90 * 24 * time.Hour),
+		ReceivedAt: now, NextAt: now.Add(10 * time.Minute), KeepUntil: now.Add(90 * 24 * time.Hour),
 	}
 	if diff := cmp.Diff(want, b.event(t, "evt_1")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -54,8 +54,10 @@ type task struct {
 	event   payment.Event
 	notice  payment.Notice
 	orderID string // empty: nothing is left to do for an order
+	copyOf  *task  // another message of the batch that names the same event
 
 	outcome string // for the log
+	odd     bool   // somebody should look: the event is not of its order's mode or account
 	err     error
 }
 
@@ -75,7 +77,13 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	together(tasks, func(t *task) { h.run(ctx, t, h.prepare) })
 
 	byOrder := map[string][]*task{}
+	seen := map[payment.EventKey]*task{}
 	for _, t := range tasks {
+		if first := seen[t.key]; first != nil {
+			t.copyOf = first
+			continue
+		}
+		seen[t.key] = t
 		if t.orderID != "" {
 			byOrder[t.orderID] = append(byOrder[t.orderID], t)
 		}
@@ -88,8 +96,13 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, t := range tasks {
+		if t.copyOf != nil && t.err == nil {
+			t.outcome, t.err = t.copyOf.outcome, t.copyOf.err
+		}
 		if t.err != nil {
 			h.giveUpOnLastReceive(ctx, t)
+		}
+		if t.err != nil {
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: t.record.MessageId})
 		}
 		h.report(ctx, t)
@@ -174,7 +187,7 @@ func (h *handler) apply(ctx context.Context, tasks ...*task) error {
 	}
 	results, err := h.advancer.ApplyAll(ctx, tasks[0].orderID, steps)
 	for i, r := range results {
-		tasks[i].outcome = r.Verdict
+		tasks[i].outcome, tasks[i].odd = r.Verdict, r.Excluded
 	}
 	return err
 }
@@ -206,7 +219,10 @@ func (h *handler) giveUpOnLastReceive(ctx context.Context, t *task) {
 	}
 	why := fmt.Sprintf("gave up after %d receives: %s", receives(t.record), t.err)
 	err := h.store.SettleEvent(ctx, e.Settle(payment.EventFailed, t.notice.Type, t.orderID, why))
-	if err != nil && !errors.Is(err, payment.ErrEventApplied) {
+	switch {
+	case errors.Is(err, payment.ErrEventApplied): // another copy of the message, or ours although its answer was lost
+		t.outcome, t.err = "already applied", nil
+	case err != nil:
 		t.err = errors.Join(t.err, err)
 	}
 }
@@ -229,6 +245,9 @@ func (h *handler) report(ctx context.Context, t *task) {
 		slog.String("outcome", t.outcome),
 		slog.String("message_id", t.record.MessageId),
 		slog.Int("receive_count", receives(t.record)),
+	}
+	if t.odd {
+		level = slog.LevelWarn
 	}
 	if t.err != nil {
 		level = slog.LevelError

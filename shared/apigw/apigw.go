@@ -67,6 +67,7 @@ var (
 	ErrUnknownGateway = errors.New("unknown gateway")
 	ErrDifferentOrder = errors.New("the id belongs to another order")
 	ErrFulfilled      = errors.New("fulfilled")
+	ErrClosed         = errors.New("closed")
 	ErrNoRoute        = errors.New("no such route")
 )
 
@@ -81,6 +82,7 @@ var statuses = []struct {
 	{payment.ErrNotFound, http.StatusNotFound},
 	{ErrDifferentOrder, http.StatusConflict},
 	{ErrFulfilled, http.StatusConflict},
+	{ErrClosed, http.StatusConflict},
 	{ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{payment.ErrGatewayRefused, http.StatusBadGateway},
 	{payment.ErrOutcomeUnknown, http.StatusServiceUnavailable},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 )
@@ -20,7 +21,11 @@ const maxAttempts = 2
 func Config(ctx context.Context, attemptTimeout time.Duration) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(attemptTimeout)),
-		config.WithRetryMaxAttempts(maxAttempts),
+		config.WithRetryer(func() aws.Retryer {
+			standard := retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = maxAttempts })
+			// A single write that meets a running transaction; the SDK does not try it again by itself.
+			return retry.AddWithErrorCodes(standard, "TransactionConflictException")
+		}),
 	)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("awsclient: load configuration: %w", err)

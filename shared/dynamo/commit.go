@@ -173,7 +173,16 @@ func (s *Store) putOrder(o payment.Order, version int64) (action, error) {
 	if o.Version == 0 {
 		return action{s.put(row, "attribute_not_exists(pk)", nil), conflict}, nil
 	}
-	return action{s.put(row, "version = :version", item{":version": number(o.Version)}), conflict}, nil
+	condition, values := unchanged(o)
+	return action{s.put(row, condition, values), conflict}, nil
+}
+
+// unchanged is the condition that the order's row is the one that was read. Its time of creation is part of that: an id
+// may be free again after a refusal, and then an order of another request starts at version 1 as well.
+func unchanged(o payment.Order) (condition string, values item) {
+	return "version = :version AND created_at = :created AND v <= :layout", item{
+		":version": number(o.Version), ":created": text(formatTime(o.CreatedAt)), ":layout": number(rowVersion),
+	}
 }
 
 func (s *Store) putEffect(o payment.Order, version int64, e payment.Effect) (action, error) {
@@ -186,22 +195,14 @@ func (s *Store) putEffect(o payment.Order, version int64, e payment.Effect) (act
 		return action{s.put(row, "attribute_not_exists(pk)", nil), refused}
 	}
 	switch e := e.(type) {
-	case payment.PaymentPointer, payment.OrderPointer:
-		return action{
-			s.put(row, "attribute_not_exists(pk) OR order_id = :order", item{":order": text(o.ID)}),
-			func(there item) error {
-				owner, err := unmarshal[effectRow](there)
-				if err != nil {
-					return err
-				}
-				if p, ok := e.(payment.PaymentPointer); ok {
-					return &payment.CorrectionError{Facts: []payment.Fact{
-						payment.ForeignPaymentFact{PaymentID: p.PaymentID, OrderID: owner.OrderID},
-					}}
-				}
-				return fmt.Errorf("gateway order belongs to order %s: %w", owner.OrderID, payment.ErrEffectConflict)
-			},
-		}, nil
+	case payment.PaymentPointer:
+		return put(owned(o.ID, func(owner string) error {
+			return &payment.CorrectionError{Facts: []payment.Fact{payment.ForeignPaymentFact{PaymentID: e.PaymentID, OrderID: owner}}}
+		})), nil
+	case payment.OrderPointer:
+		return put(owned(o.ID, func(owner string) error {
+			return fmt.Errorf("gateway order belongs to order %s: %w", owner, payment.ErrEffectConflict)
+		})), nil
 	case payment.CountedAttempt:
 		return put(func(item) error {
 			return &payment.CorrectionError{Facts: []payment.Fact{payment.CountedAttemptFact(e)}}
@@ -214,10 +215,27 @@ func (s *Store) putEffect(o payment.Order, version int64, e payment.Effect) (act
 	return put(sameRow(nil)), nil
 }
 
+// owned accepts the pointer that is there if it leads to the order; otherwise says what it means that it leads elsewhere.
+func owned(orderID string, elsewhere func(owner string) error) func(item) error {
+	return func(there item) error {
+		row, err := unmarshal[effectRow](there)
+		if err == nil {
+			err = row.check()
+		}
+		if err != nil || row.OrderID == orderID {
+			return err
+		}
+		return elsewhere(row.OrderID)
+	}
+}
+
 // sameRow accepts the row that is there if it says the same; a nil same accepts any, where the key says it all.
 func sameRow(same func(effectRow) bool) func(item) error {
 	return func(there item) error {
 		row, err := unmarshal[effectRow](there)
+		if err == nil {
+			err = row.check()
+		}
 		if err != nil {
 			return err
 		}
@@ -248,13 +266,20 @@ type settlement struct {
 // settle turns st into an update of everything but the body, which is written once.
 func settle(st payment.Settlement) settlement {
 	u := settlement{
-		condition: "attribute_exists(pk) AND #status <> :applied",
+		condition: "attribute_exists(pk) AND #status <> :applied AND v <= :layout",
 		names:     map[string]string{"#status": "status"},
 		key:       item{partitionKey: text(eventKey(st.Key).PK), sortKey: text(eventKey(st.Key).SK)},
-		values:    item{":applied": text(string(payment.EventApplied)), ":one": number(1)},
+		values: item{
+			":applied": text(string(payment.EventApplied)), ":layout": number(rowVersion), ":zero": number(0), ":one": number(1),
+		},
 	}
 	sets, removes := []string{"attempts = if_not_exists(attempts, :zero) + :one"}, []string(nil)
-	u.values[":zero"] = number(0)
+	if st.Status == payment.EventApplied || st.Status == payment.EventIgnored {
+		sets = append(sets, expiryAttribute+" = if_not_exists(keep_until, :never)") // then it may be dropped, an open one never
+		u.values[":never"] = number(never.Unix())
+	} else {
+		removes = append(removes, expiryAttribute)
+	}
 	index := eventIndex(st.Status, st.Key, st.OrderID, st.NextAt, st.ReceivedAt)
 	for _, a := range []struct {
 		name, value string
@@ -290,6 +315,13 @@ func settle(st payment.Settlement) settlement {
 func settleRefused(there item) error {
 	if len(there) == 0 {
 		return payment.ErrNotFound
+	}
+	row, err := unmarshal[envelope](there)
+	if err == nil {
+		err = row.check()
+	}
+	if err != nil {
+		return err
 	}
 	return payment.ErrEventApplied
 }

@@ -108,17 +108,16 @@ func outboxIndex(orderID string, written time.Time) indexKey { return due("outbo
 func due(what, id string, at time.Time) indexKey {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	sk := never
-	if !at.IsZero() {
-		sk = at.UTC().Format(timeFormat)
+	if at.IsZero() {
+		at = never
 	}
-	return indexKey{PK: duePartition(what, int(h.Sum32()%shards)), SK: sk + "#" + id}
+	return indexKey{PK: duePartition(what, int(h.Sum32()%shards)), SK: at.UTC().Format(timeFormat) + "#" + id}
 }
 
 func duePartition(what string, shard int) string { return fmt.Sprintf("DUE#%s#%d", what, shard) }
 
 // never is when something is due that waits for a person: after everything else.
-const never = "9999-12-31T23:59:59.999Z"
+var never = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // timeFormat has a fixed width, so that times sort as text.
 const timeFormat = "2006-01-02T15:04:05.000Z"

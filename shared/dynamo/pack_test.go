@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -73,5 +72,5 @@ func TestAPackedOrderIsTheSameOrder(t *testing.T) {
 	if diff := cmp.Diff(o, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	t.Log(fmt.Sprintf("%d payments and %d refunds in %d bytes", len(o.Payments), len(o.Refunds), len(row.Packed)))
+	t.Logf("%d payments and %d refunds in %d bytes", len(o.Payments), len(o.Refunds), len(row.Packed))
 }

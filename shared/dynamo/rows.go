@@ -46,7 +46,8 @@ type eventRow struct {
 	Attempts   int    `dynamodbav:"attempts,omitempty"`
 	ReceivedAt string `dynamodbav:"received_at"`
 	NextAt     string `dynamodbav:"next_at,omitempty"`
-	ExpiresAt  int64  `dynamodbav:"expires_at,omitempty"` // unix seconds: DynamoDB's TTL
+	KeepUntil  int64  `dynamodbav:"keep_until,omitempty"` // unix seconds; see ExpiresAt
+	ExpiresAt  int64  `dynamodbav:"expires_at,omitempty"` // DynamoDB's TTL: set only while the event is APPLIED or IGNORED
 }
 
 func newEventRow(e payment.Event) (eventRow, error) {
@@ -64,7 +65,7 @@ func newEventRow(e payment.Event) (eventRow, error) {
 		Gateway: e.Key.Gateway, EventID: e.Key.ID, Status: string(e.Status), Verdict: e.Verdict, Type: e.Type,
 		OrderID: e.OrderID, Body: body, Reduced: e.Reduced, SHA256: e.SHA256, VerifiedBy: e.VerifiedBy,
 		Mode: string(e.Mode), Attempts: e.Attempts, ReceivedAt: formatTime(e.ReceivedAt),
-		NextAt: formatTime(e.NextAt), ExpiresAt: unixOrZero(e.ExpiresAt),
+		NextAt: formatTime(e.NextAt), KeepUntil: unixOrZero(e.KeepUntil),
 	}, nil
 }
 
@@ -80,8 +81,8 @@ func (r eventRow) event() (payment.Event, error) {
 	}
 	var times timeParser
 	e.ReceivedAt, e.NextAt = times.parse(r.ReceivedAt), times.parse(r.NextAt)
-	if r.ExpiresAt > 0 {
-		e.ExpiresAt = time.Unix(r.ExpiresAt, 0).UTC()
+	if r.KeepUntil > 0 {
+		e.KeepUntil = time.Unix(r.KeepUntil, 0).UTC()
 	}
 	body, err := decompress(r.Body)
 	if err != nil {

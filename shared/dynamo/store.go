@@ -115,7 +115,10 @@ func (s *Store) OrderID(ctx context.Context, gateway string, ref payment.Ref) (i
 		return "", payment.ErrNotFound
 	}
 	row, err := get[effectRow](ctx, s, pointerKey(gateway, gatewayID))
-	return row.OrderID, err
+	if err != nil {
+		return "", err
+	}
+	return row.OrderID, row.check()
 }
 
 // CreateOrder stores a new order as version 1. If its id is taken, nothing is written and the answer is the stored
@@ -144,19 +147,20 @@ func (s *Store) CreateOrder(ctx context.Context, o payment.Order) (stored paymen
 	return o, nil
 }
 
-// DeleteOrder removes an order that the gateway refused to create, so that its id is free again. The order must be
-// at this version and have no gateway order; otherwise [payment.ErrVersionConflict].
-func (s *Store) DeleteOrder(ctx context.Context, id string, version int64) (err error) {
-	defer describe(&err, "delete order %s", id)
-	k, err := marshal(orderKey(id))
+// DeleteOrder removes an order that the gateway refused to create, so that its id is free again. The order must be as it
+// was read and have no gateway order; otherwise [payment.ErrVersionConflict].
+func (s *Store) DeleteOrder(ctx context.Context, o payment.Order) (err error) {
+	defer describe(&err, "delete order %s", o.ID)
+	k, err := marshal(orderKey(o.ID))
 	if err != nil {
 		return err
 	}
+	condition, values := unchanged(o)
 	_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &s.table,
 		Key:                       k,
-		ConditionExpression:       aws.String("version = :version AND attribute_not_exists(gateway_order_id)"),
-		ExpressionAttributeValues: item{":version": number(version)},
+		ConditionExpression:       aws.String(condition + " AND attribute_not_exists(gateway_order_id)"),
+		ExpressionAttributeValues: values,
 	})
 	if failed := new(types.ConditionalCheckFailedException); errors.As(err, &failed) {
 		return payment.ErrVersionConflict

@@ -41,7 +41,7 @@ func TestRolesAllowTheLeast(t *testing.T) {
 			"dynamodb:Query":         "${Table.Arn}/index/index1",
 			"dynamodb:GetItem":       table,
 			"dynamodb:UpdateItem":    table,
-			"sqs:SendMessage":        queue,
+			"sqs:SendMessage":        queue + " AsyncDlq.Arn",
 			"sqs:GetQueueAttributes": queue,
 			"logs:CreateLogStream":   "ReconcileLogGroup.Arn",
 			"logs:PutLogEvents":      "ReconcileLogGroup.Arn",

@@ -120,6 +120,56 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 }
 
+// A failure is counted once, whatever else becomes of the payment or of the others.
+func TestAnAttemptIsCountedOnce(t *testing.T) {
+	var crowd facts
+	for i := range 20 {
+		f := failed("T")
+		f.ID = fmt.Sprintf("T%02d", i)
+		crowd = append(crowd, f)
+	}
+	late := pay("T00", payment.PaymentAuthorized, 100) // makes room among the crowd
+	for _, c := range []struct {
+		name  string
+		facts facts
+	}{
+		{"twice in one body", facts{failed("A"), failed("A")}},
+		{"counted, then captured, then seen failing again", facts{failed("A"), captured("A", 100), failed("A")}},
+		{"counted, then another makes room, then seen failing again", facts{failed("A"), late, failed("A")}},
+		{"captured, then seen failing twice", facts{captured("A", 100), failed("A"), failed("A")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, together := range []bool{true, false} {
+				l := life{t: t, order: scenario{}.order(), rows: map[string]payment.Effect{}}
+				l.apply(crowd)
+				if together {
+					l.apply(c.facts)
+				} else {
+					for _, f := range c.facts {
+						l.apply(facts{f})
+					}
+				}
+				if got := l.order.FailedAttempts(); got != 21 {
+					t.Errorf("%d failed attempts, want 21 (all at once: %t)", got, together)
+				}
+			}
+		})
+	}
+}
+
+// A capture of nothing is no money, and contradicts none.
+func TestACaptureOfNothing(t *testing.T) {
+	for _, l := range []facts{{captured("A", 0), captured("A", 100)}, {captured("A", 100), captured("A", 0)}, {dollars("A", 30), captured("A", 0)}} {
+		life := life{t: t, order: scenario{}.order(), rows: map[string]payment.Effect{}}
+		for _, f := range l {
+			life.apply(facts{f})
+		}
+		if p := life.order.Payments["A"]; p.Conflict || p.Captured.Amount == 0 {
+			t.Errorf("%v: captured %s, conflict %t", l, p.Captured, p.Conflict)
+		}
+	}
+}
+
 func TestEffectsFitATransaction(t *testing.T) {
 	var l facts
 	for i := range 60 {

@@ -157,16 +157,15 @@ func attempts(l facts) int {
 	return len(ids)
 }
 
-// mayLead reports whether a payment too many, or a gateway that changed its word about an amount or a voided authorization,
-// may leave the status ahead of what is derived in the end.
+// mayLead reports whether a payment too many, or an amount that the gateway changed, may leave the status ahead of what is
+// derived in the end.
 func mayLead(l facts, r payment.Rules) bool {
-	amounts, voids := map[string]payment.Money{}, map[string]bool{}
+	amounts := map[string]payment.Money{}
 	gatewayPaid := false
 	for _, f := range l {
 		switch f := f.(type) {
 		case payment.PaymentFact:
 			took := f.Status == payment.PaymentCaptured || f.Status == payment.PaymentRefunded && f.Captured
-			voids[f.ID] = voids[f.ID] || f.Status == payment.PaymentRefunded && !f.Captured
 			if !took || f.Amount.Amount == 0 || f.ID == "F" {
 				continue
 			}
@@ -180,10 +179,7 @@ func mayLead(l facts, r payment.Rules) bool {
 	}
 	var sum int64
 	n := 0
-	for id, m := range amounts {
-		if voids[id] {
-			return true
-		}
+	for _, m := range amounts {
 		if m.Currency == "INR" {
 			sum, n = sum+m.Amount, n+1
 		}

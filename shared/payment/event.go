@@ -42,7 +42,7 @@ type Event struct {
 	Attempts   int // how often it was settled
 	ReceivedAt time.Time
 	NextAt     time.Time // when somebody should look again; zero if nobody need
-	ExpiresAt  time.Time // when the row may be dropped
+	KeepUntil  time.Time // when the row may be dropped, if it is APPLIED or IGNORED by then
 }
 
 // Settlement is what processing made of an event. It is written only where the event is not APPLIED yet.

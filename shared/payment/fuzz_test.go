@@ -10,7 +10,7 @@ import (
 )
 
 // A fact is six bytes to the fuzzer: kind and whether a step ends here, id, status and marks, amount, currency and subject,
-// second amount. What a gateway never changes about a refund or dispute is part of its id.
+// second amount or phase. A refund's and a dispute's payment is part of its id.
 const (
 	factBytes = 6
 
@@ -56,8 +56,8 @@ func decodeFact(b []byte) payment.Fact {
 		f.Amount = money
 		return named(f)
 	case kindDispute:
-		f := dispute(fmt.Sprintf("d%d%s%v", id%4, subject, money), pick(disputePhases, b[5]), pick(disputeStatuses, status))
-		f.PaymentID, f.Amount, f.Deducted = subject, money, 0
+		f := dispute(fmt.Sprintf("d%d_%s", id%4, subject), pick(disputePhases, b[5]), pick(disputeStatuses, status))
+		f.PaymentID, f.Amount, f.Deducted = subject, money, int64(status/8)
 		return f
 	case kindOrder:
 		return payment.OrderFact{GatewayOrderID: "order_1", Paid: status&1 != 0, Amount: money}
@@ -239,7 +239,7 @@ func (l *life) booksAgree() {
 			switch of := l.order.Payments[e.PaymentID]; {
 			case e.Type.Corrects() == payment.LedgerCaptured:
 				booked[e.Amount.Currency] += e.Amount.Amount
-			case e.Type == payment.LedgerRefunded && e.Amount.Currency == "INR" && of.Captured.Currency == "INR":
+			case e.Type.Corrects() == payment.LedgerRefunded && e.Amount.Currency == "INR" && of.Captured.Currency == "INR":
 				refunded += e.Amount.Amount
 			}
 		}

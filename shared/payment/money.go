@@ -12,6 +12,10 @@ type Money struct {
 	Currency string // ISO 4217, upper case
 }
 
+// MaxAmount is the largest amount of one payment or order that is taken, in minor units: ten trillion rupees. It keeps
+// sums over any number of payments that an order can have far from the end of an int64.
+const MaxAmount = 1_000_000_000_000_000
+
 // minorDigits lists the currencies whose minor unit is not a hundredth (ISO 4217).
 var minorDigits = map[string]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0, "VND": 0,

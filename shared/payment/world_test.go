@@ -88,7 +88,6 @@ func (w *world) arrive(a arrival) {
 	if _, err := w.advance.ApplyAll(context.Background(), "o1", steps); err != nil {
 		w.t.Fatalf("%v: %v", a, err)
 	}
-	w.checker.Grouped = len(a.bodies) > 1
 	if broken := w.checker.Broken(context.Background(), "o1"); len(broken) > 0 {
 		w.t.Fatalf("after %v: %s", a, strings.Join(broken, "; "))
 	}
@@ -121,11 +120,7 @@ func (w *world) end() end {
 	}
 	for _, effect := range effects {
 		if entry, ok := effect.(payment.LedgerEntry); ok {
-			kind := string(entry.Type)
-			if entry.Type.Corrects() == payment.LedgerCaptured {
-				kind = "captured"
-			}
-			e.Ledger[kind+" "+entry.Amount.Currency] += entry.Amount.Amount
+			e.Ledger[fmt.Sprint(entry.Type.Corrects(), " ", entry.Amount.Currency)] += entry.Amount.Amount
 		}
 	}
 	maps.DeleteFunc(e.Ledger, func(_ string, amount int64) bool { return amount == 0 })

@@ -34,14 +34,15 @@ func (e *Error) Error() string {
 }
 
 // Refused reports whether err says for certain that the gateway did not do what was asked, and would not do it if asked
-// the same again: a 4xx answer other than 408, 409, 425 and 429.
+// the same again: a 4xx answer other than 401 and 403, which speak of our key, and 408, 409, 425 and 429.
 func Refused(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	switch e.HTTPStatus {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly,
+		http.StatusTooManyRequests:
 		return false
 	}
 	return e.HTTPStatus >= 400 && e.HTTPStatus < 500

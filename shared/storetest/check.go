@@ -15,9 +15,6 @@ import (
 type Checker struct {
 	Store Store
 	Rules payment.Rules
-	// Grouped: what was written since the last look may be several steps in one, so that an order may have moved on
-	// since it was fulfilled. The rule of fulfilment is then not looked at.
-	Grouped bool
 
 	seen map[string]payment.Order
 }
@@ -50,7 +47,7 @@ func (c *Checker) Broken(ctx context.Context, id string) []string {
 	broken = append(broken, c.pointed(ctx, o)...)
 	if before, ok := c.seen[id]; ok {
 		broken = append(broken, onlyForward(before, o)...)
-		if before.FulfilledAt.IsZero() && !o.FulfilledAt.IsZero() && !c.Grouped {
+		if before.FulfilledAt.IsZero() && !o.FulfilledAt.IsZero() {
 			broken = append(broken, mayFulfil(o, d)...)
 		}
 	}

@@ -189,12 +189,12 @@ func (m *Memory) CreateOrder(ctx context.Context, o payment.Order) (stored payme
 }
 
 // DeleteOrder implements [Store].
-func (m *Memory) DeleteOrder(ctx context.Context, id string, version int64) error {
+func (m *Memory) DeleteOrder(ctx context.Context, o payment.Order) error {
 	return m.call(ctx, "DeleteOrder", func() error {
-		if o, ok := m.orders[id]; !ok || o.Version != version || o.GatewayOrderID != "" {
+		if !m.unchanged(o) || m.orders[o.ID].GatewayOrderID != "" {
 			return payment.ErrVersionConflict
 		}
-		delete(m.orders, id)
+		delete(m.orders, o.ID)
 		return nil
 	})
 }
@@ -250,7 +250,7 @@ func (m *Memory) History(ctx context.Context, orderID string) (h payment.History
 		h.Changes = m.changes[orderID]
 		for _, e := range m.events {
 			if e.OrderID == orderID && (e.Status == payment.EventApplied || e.Status == payment.EventIgnored) {
-				e.Body, e.NextAt, e.ExpiresAt = nil, time.Time{}, time.Time{}
+				e.Body, e.NextAt, e.KeepUntil = nil, time.Time{}, time.Time{}
 				h.Events = append(h.Events, e)
 			}
 		}
@@ -271,7 +271,7 @@ func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 		if err := m.mayAllBeSettled(c.Events); err != nil {
 			return err
 		}
-		if m.orders[c.Order.ID].Version != c.Order.Version {
+		if !m.unchanged(c.Order) {
 			return payment.ErrVersionConflict
 		}
 		if err := m.conflicts(c); err != nil {
@@ -290,6 +290,15 @@ func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 		m.orders[c.Order.ID] = c.Order
 		return nil
 	})
+}
+
+// unchanged reports whether the order is stored as it was read, or not stored if it is new.
+func (m *Memory) unchanged(o payment.Order) bool {
+	there, ok := m.orders[o.ID]
+	if !ok || o.Version == 0 {
+		return !ok && o.Version == 0
+	}
+	return there.Version == o.Version && there.CreatedAt.Equal(o.CreatedAt)
 }
 
 // maxActions is what DynamoDB takes in one transaction (TransactWriteItems).

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"an order's id is taken once", orderOnce},
 		{"everything of an order is kept", orderWhole},
 		{"an order with a gateway order is not deleted", deleteOnlyUnopened},
+		{"another order under the same id is another order", anotherOrderUnderTheID},
 		{"a commit writes order, effects and event together", commitTogether},
 		{"a stale commit writes nothing", commitStale},
 		{"a commit for an applied event writes nothing", commitApplied},
@@ -61,7 +62,7 @@ func someEvent(id string) payment.Event {
 	return payment.Event{
 		Key: payment.EventKey{Gateway: "razorpay", ID: "evt_" + id}, Status: payment.EventReceived,
 		Verdict: "waiting", Body: []byte("{\"₹\":\"\\u0026\\/\"}\n"), SHA256: "ab" + id, VerifiedBy: "test_current",
-		Mode: payment.Test, ReceivedAt: at, NextAt: at.Add(time.Minute), ExpiresAt: at.Add(time.Hour).Truncate(time.Second),
+		Mode: payment.Test, ReceivedAt: at, NextAt: at.Add(time.Minute), KeepUntil: at.Add(time.Hour).Truncate(time.Second),
 	}
 }
 
@@ -280,16 +281,34 @@ func orderWhole(t *testing.T, s Store, id string) {
 
 func deleteOnlyUnopened(t *testing.T, s Store, id string) {
 	o := create(t, s, someOrder(id))
-	wantErr(t, s.DeleteOrder(t.Context(), o.ID, o.Version+1), payment.ErrVersionConflict)
-	wantErr(t, s.DeleteOrder(t.Context(), o.ID, o.Version), nil)
+	stale := o
+	stale.Version++
+	wantErr(t, s.DeleteOrder(t.Context(), stale), payment.ErrVersionConflict)
+	wantErr(t, s.DeleteOrder(t.Context(), o), nil)
 	_, err := s.Order(t.Context(), o.ID)
 	wantErr(t, err, payment.ErrNotFound)
-	wantErr(t, s.DeleteOrder(t.Context(), o.ID, o.Version), payment.ErrVersionConflict)
+	wantErr(t, s.DeleteOrder(t.Context(), o), payment.ErrVersionConflict)
 
-	o = create(t, s, someOrder(id))
-	o.GatewayOrderID = "order_gw" + id
-	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: o}), nil)
-	wantErr(t, s.DeleteOrder(t.Context(), o.ID, o.Version+1), payment.ErrVersionConflict)
+	opened := create(t, s, someOrder(id))
+	opened.GatewayOrderID = "order_gw" + id
+	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: opened}), nil)
+	opened.Version++
+	wantErr(t, s.DeleteOrder(t.Context(), opened), payment.ErrVersionConflict)
+}
+
+// An id that was freed may be taken by another request, which starts at version 1 as well.
+func anotherOrderUnderTheID(t *testing.T, s Store, id string) {
+	before := create(t, s, someOrder(id))
+	wantErr(t, s.DeleteOrder(t.Context(), before), nil)
+	later := someOrder(id)
+	later.Amount.Amount, later.CreatedAt = 1, at.Add(time.Second)
+	later = create(t, s, later)
+	before.GatewayOrderID = "order_gw" + id
+	wantErr(t, s.Commit(t.Context(), payment.Commit{Order: before}), payment.ErrVersionConflict)
+	wantErr(t, s.DeleteOrder(t.Context(), before), payment.ErrVersionConflict)
+	got, err := s.Order(t.Context(), later.ID)
+	wantErr(t, err, nil)
+	same(t, got, later)
 }
 
 // captured is a commit as a captured payment brings it.
@@ -498,7 +517,7 @@ func orderHistory(t *testing.T, s Store, id string) {
 	}
 	kept := func(e payment.Event, status payment.EventStatus, kind, verdict string) payment.Event {
 		e.Status, e.Type, e.Verdict, e.OrderID, e.Attempts = status, kind, verdict, o.ID, 1
-		e.Body, e.NextAt, e.ExpiresAt = nil, time.Time{}, time.Time{}
+		e.Body, e.NextAt, e.KeepUntil = nil, time.Time{}, time.Time{}
 		return e
 	}
 	slices.SortFunc(got.Events, func(a, b payment.Event) int { return strings.Compare(a.Key.ID, b.Key.ID) })

@@ -16,7 +16,7 @@ type Store interface {
 	SettleEvent(ctx context.Context, s payment.Settlement) error
 	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
 	CreateOrder(ctx context.Context, o payment.Order) (payment.Order, error)
-	DeleteOrder(ctx context.Context, id string, version int64) error
+	DeleteOrder(ctx context.Context, o payment.Order) error
 	Order(ctx context.Context, id string) (payment.Order, error)
 	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
 	Commit(ctx context.Context, c payment.Commit) error
