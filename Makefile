@@ -25,21 +25,21 @@ BUILD_ENV := CGO_ENABLED=0 GOFLAGS='-trimpath -tags=lambda.norpc -buildvcs=false
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(TOOLS) need-go ## run everything locally, walk one order through it, keep serving until Ctrl-C
+run: need-go $(TOOLS) ## run everything locally, walk one order through it, keep serving until Ctrl-C
 	@go build -o $(CLI) ./cmd/paidonce
 	@exec $(CLI) dev --api-port 8780 --gateway-port 8781 --aws-port 8782 $(ARGS)
 
-demo: $(TOOLS) need-go ## the same walk without staying; exit status 0 only if every step ended as promised
+demo: need-go $(TOOLS) ## the same walk without staying; exit status 0 only if every step ended as promised
 	@go build -o $(CLI) ./cmd/paidonce
 	@exec $(CLI) dev --demo $(ARGS)
 
 test: lint ## the linters, then all tests, on the local stack too
 	go test ./...
 
-race: $(TOOLS) need-go ## all tests under the race detector (needs a C compiler)
+race: need-go $(TOOLS) ## all tests under the race detector (needs a C compiler)
 	go test -race ./...
 
-lint: $(TOOLS) need-go ## gofmt, go vet, staticcheck, and the template's linters
+lint: need-go $(TOOLS) ## gofmt, go vet, staticcheck, and the template's linters
 	@unformatted=$$(gofmt -l cmd functions shared); test -z "$$unformatted" || { echo "not formatted (gofmt -w): $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
@@ -55,7 +55,7 @@ vulncheck: need-go ## known vulnerabilities in what the code calls; the database
 		touch ".local/vulndb/$$(basename $$module)"; }
 	go run $(GOVULNCHECK) -db file://$(CURDIR)/.local/vulndb ./...
 
-build: $(TOOLS) need-go ## build the functions for AWS, into .aws-sam
+build: need-go $(TOOLS) ## build the functions for AWS, into .aws-sam
 	$(BUILD_ENV) .tools/bin/sam build $(ARGS)
 
 deploy: build ## deploy to your AWS account: make deploy ARGS='--config-env prod'
@@ -67,15 +67,18 @@ clean: ## remove what make has made, the tools included
 tools: $(TOOLS) ## install the local tools of requirements.txt into .tools (run, demo and test do it too)
 
 # In a virtual environment of the checkout, so that nothing else on the machine changes.
-$(TOOLS): requirements.txt | need-python
-	@echo "installing the local tools of requirements.txt into .tools (about a minute, once)"
+$(TOOLS): requirements.txt | need-go need-python
+	@echo "installing the local tools of requirements.txt into .tools (a minute or two, once)"
 	@$(PYTHON) -m venv --clear .tools || { echo "make: $(PYTHON) cannot make a virtual environment: install its venv module (Debian: apt install python3-venv)" >&2; exit 1; }
 	@.tools/bin/pip install --disable-pip-version-check -r requirements.txt | \
 		awk '/^Collecting/ {printf "  %s\n", $$2; fflush()} /^Installing/ {print "  installing"; fflush()}'
 	@touch $@
 
+# Go fetches the toolchain that go.mod names by itself since 1.21.
 need-go:
 	@command -v go >/dev/null || { echo "make: Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install" >&2; exit 1; }
+	@[[ "$$(go env GOVERSION)" =~ ^go1\.([0-9]+) && $${BASH_REMATCH[1]} -ge 21 ]] || { \
+		echo "make: $$(go version | cut -d ' ' -f 3) is too old: install Go 1.26 or newer, see https://go.dev/doc/install" >&2; exit 1; }
 
 need-python:
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing: install Python 3.11 or newer, or name yours: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }

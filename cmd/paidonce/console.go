@@ -31,24 +31,43 @@ func (c *console) say(format string, args ...any) {
 	}
 }
 
-// waiting runs do and shows that it is still at it: a spinner on a terminal, elsewhere a line every five seconds. Then
-// it says how long it took.
+// waiting runs do and shows that it is still at it: a spinner on a terminal, elsewhere a line now and then. Then it says
+// how long it took.
 func (c *console) waiting(what string, do func() error) error {
-	begin := time.Now()
-	done := make(chan struct{})
-	var shown sync.WaitGroup
-	shown.Go(func() { c.showProgress(what, begin, done) })
+	end := c.begin(what)
 	err := do()
-	close(done)
-	shown.Wait()
-	if err == nil {
-		c.say("%s: %.1f s", what, time.Since(begin).Seconds())
-	}
+	end(err == nil)
 	return err
 }
 
-func (c *console) showProgress(what string, begin time.Time, done <-chan struct{}) {
-	interval, show := 5*time.Second, func() { c.say("%s: still at it after %.0f s", what, time.Since(begin).Seconds()) }
+// steps runs do, which says by itself when each of its steps begins.
+func (c *console) steps(do func(begin func(step string)) error) error {
+	end := func(bool) {}
+	err := do(func(step string) {
+		end(true)
+		end = c.begin(step)
+	})
+	end(err == nil)
+	return err
+}
+
+// begin shows that something has begun, until end, which says how long it took if it was done.
+func (c *console) begin(what string) (end func(done bool)) {
+	started := time.Now()
+	ended := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() { c.showProgress(what, started, ended) })
+	return func(done bool) {
+		close(ended)
+		shown.Wait()
+		if done {
+			c.say("%s: %.1f s", what, time.Since(started).Seconds())
+		}
+	}
+}
+
+func (c *console) showProgress(what string, started time.Time, ended <-chan struct{}) {
+	interval, show := 15*time.Second, func() { c.say("%s: still at it after %.0f s", what, time.Since(started).Seconds()) }
 	if file, ok := c.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(c.out), progressbar.OptionSetDescription("   "+what),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish())
@@ -59,7 +78,7 @@ func (c *console) showProgress(what string, begin time.Time, done <-chan struct{
 	defer ticker.Stop()
 	for {
 		select {
-		case <-done:
+		case <-ended:
 			return
 		case <-ticker.C:
 			show()

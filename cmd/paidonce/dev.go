@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"syscall"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +54,9 @@ func dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	if err := noOtherStack(checkout); err != nil && !o.demo {
+		return err
+	}
+	if err := o.portsAreFree(); err != nil {
 		return err
 	}
 	c := &console{out: os.Stdout}
@@ -105,6 +109,23 @@ func announce(checkout string, info localaws.Info, o devOptions) (end func() err
 	return func() error { return errors.Join(server.Close(), end()) }, nil
 }
 
+// portsAreFree refuses to start what would fail minutes later.
+func (o devOptions) portsAreFree() error {
+	for flag, port := range map[string]int{"--api-port": o.apiPort, "--gateway-port": o.gatewayPort, "--aws-port": o.awsPort} {
+		if port == 0 {
+			continue
+		}
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return fmt.Errorf("port %d of 127.0.0.1 is in use: end what uses it, or choose another: make run ARGS='%s %d'", port, flag, port+1000)
+		}
+		if err := listener.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // interrupted turns what an interrupt made fail into one line.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
@@ -140,9 +161,6 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 		}
 	}()
 	gatewayURL, err := w.gateway.Start(o.gatewayPort)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d of 127.0.0.1 is in use: end what uses it, or choose another with --gateway-port", o.gatewayPort)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +168,9 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 	for k, v := range localParameters {
 		parameters[k] = v
 	}
-	err = c.waiting("build the functions if they changed (the first time: two minutes), start, deploy", func() error {
+	err = c.steps(func(begin func(step string)) error {
 		w.stack, err = localaws.Start(ctx, localaws.Options{
-			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets,
+			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets, Progress: begin,
 		})
 		return err
 	})

@@ -175,7 +175,8 @@ func (t *tourist) deadLetter(ctx context.Context) error {
 	key := payment.EventKey{Gateway: "razorpay", ID: deliveries[0].EventID}
 	var failed payment.Event
 	var letter deadLetter
-	err = t.waiting(fmt.Sprintf("the worker tries %s times", localParameters["MaxReceiveCount"]), func() error {
+	err = t.waiting(fmt.Sprintf("the worker tries %s times, %s seconds apart (on AWS 5 times, 3 minutes apart)",
+		localParameters["MaxReceiveCount"], localParameters["VisibilityTimeoutSeconds"]), func() error {
 		return poll(ctx, func() (bool, error) {
 			failed, err = t.table.store.Event(ctx, key)
 			if err != nil || failed.Status != payment.EventFailed {

@@ -26,11 +26,18 @@ type fakeGateway struct {
 	mu     sync.Mutex
 	opened map[string][]string // ids by note
 	made   int
+	mode   payment.Mode                             // empty: test
 	fail   func(call string) (done bool, err error) // nil: nothing fails
 }
 
-func (g *fakeGateway) Mode() payment.Mode { return payment.Test }
-func (g *fakeGateway) KeyID() string      { return "rzp_test_key" }
+func (g *fakeGateway) Mode() payment.Mode {
+	if g.mode == "" {
+		return payment.Test
+	}
+	return g.mode
+}
+
+func (g *fakeGateway) KeyID() string { return "rzp_test_key" }
 
 func (g *fakeGateway) OpenOrder(_ context.Context, _ payment.Order, note string) (string, error) {
 	g.mu.Lock()
@@ -176,6 +183,7 @@ func TestCreateNamesTheFieldAtFault(t *testing.T) {
 			strings.Replace(good, "49900", "0", 1), strings.Replace(good, "49900", "-1", 1), strings.Replace(good, "49900", "499.5", 1),
 			strings.Replace(good, "49900", "4.99e4", 1), strings.Replace(good, "49900", "9223372036854775808", 1),
 			strings.Replace(good, `"amount":49900,`, "", 1), strings.Replace(good, "49900", "true", 1),
+			strings.Replace(good, "49900", `"49900"`, 1), strings.Replace(good, "49900", "1000000000000001", 1), strings.Replace(good, "49900", "null", 1),
 		},
 		"currency": {strings.Replace(good, "INR", "inr", 1), strings.Replace(good, "INR", "RUPEE", 1), strings.Replace(good, `"currency":"INR",`, "", 1)},
 		"gateway":  {strings.Replace(good, "razorpay", "paypal", 1), strings.Replace(good, `"gateway":"razorpay",`, "", 1)},
@@ -229,7 +237,7 @@ func TestCreateSurvivesEveryFailure(t *testing.T) {
 		{"gateway did nothing, outcome unknown", nil, []any{false, unknown}, 503, 1},
 		{"gateway did it, outcome unknown", nil, []any{true, unknown}, 503, 1},
 		{"gateway refused", nil, []any{false, refused}, 502, 1},
-		{"gateway refused, row not deleted", map[string]storetest.Fault{"DeleteOrder": storetest.NotDone}, []any{false, refused}, 502, 1},
+		{"gateway refused, row not deleted", map[string]storetest.Fault{"DeleteOrder": storetest.NotDone}, []any{false, refused}, 503, 1},
 		{"gateway order not attached", map[string]storetest.Fault{"Commit": storetest.NotDone}, nil, 500, 1},
 		{"gateway order attached, answer lost", map[string]storetest.Fault{"Commit": storetest.DoneUnsaid}, nil, 500, 1},
 	} {
@@ -259,6 +267,59 @@ func TestCreateSurvivesEveryFailure(t *testing.T) {
 			}
 			b.checker.Check(t, "o1")
 		})
+	}
+}
+
+// TestAnIDThatWasFreedIsAnotherOrder: a call that hangs at the gateway meets, when it wakes, another request's order.
+func TestAnIDThatWasFreedIsAnotherOrder(t *testing.T) {
+	b := setup()
+	small := strings.Replace(good, "49900", "10000", 1)
+	calls := 0
+	b.gateway.fail = func(call string) (bool, error) {
+		if calls++; calls > 1 {
+			return true, nil
+		}
+		// While the first call hangs, a twin is refused and frees the id, and another request takes it.
+		b.gateway.mu.Unlock()
+		defer b.gateway.mu.Lock()
+		o, err := b.memory.Order(t.Context(), "o1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.memory.DeleteOrder(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		b.handler.now = func() time.Time { return now.Add(time.Second) }
+		if status, answer := b.create(t, good); status != 201 || answer["amount"] != 49900.0 {
+			t.Errorf("the other request was answered %d %v", status, answer)
+		}
+		return true, nil
+	}
+	if status, answer := b.create(t, small); status != 409 {
+		t.Errorf("the first call was answered %d %v, want 409", status, answer)
+	}
+	if _, answer := b.call(t, "GET /orders/{id}", "o1", ""); answer["amount"] != 49900.0 {
+		t.Errorf("the order is of %v, want 49900", answer["amount"])
+	}
+	b.checker.Check(t, "o1")
+}
+
+func TestAChangedKeyDoesNotServeOldOrders(t *testing.T) {
+	b := setup()
+	b.gateway.fail = func(string) (bool, error) { return false, payment.ErrOutcomeUnknown }
+	b.create(t, good)
+	b.gateway.fail, b.gateway.mode = nil, payment.Live
+	if status, answer := b.create(t, good); status != 409 {
+		t.Errorf("answered %d %v, want 409: a live payment would never pay a test order", status, answer)
+	}
+}
+
+func TestAClosedOrderOpensNoCheckout(t *testing.T) {
+	b := setup()
+	b.create(t, good)
+	b.closeOrder(t, "o1", `{"reason":"out of stock"}`)
+	if status, answer := b.create(t, good); status != 409 || answer["error"] != "closed" {
+		t.Errorf("answered %d %v, want 409 closed", status, answer)
 	}
 }
 

@@ -269,8 +269,21 @@ func TestALateFailureDoesNotUndoWhatWasApplied(t *testing.T) {
 		}
 		return errors.New("timeout")
 	}}
-	b.expectFailed(t, b.work(t, t.Context(), message("e", maxReceives)), "m-e")
+	b.expectFailed(t, b.work(t, t.Context(), message("e", maxReceives))) // done, so not for the dead letter queue
 	b.expectEvent(t, "e", payment.EventApplied, "payment pay_1 captured 499.00 INR; order pending → paid; fulfilled")
+}
+
+func TestCopiesInOneBatchShareTheirFate(t *testing.T) {
+	b := setup(t)
+	b.advancer.Store = failing{b.memory, "o1", func() error { return errors.New("throttled") }}
+	b.receive(t, "bad", body("payment.captured", "1", "captured"))
+	b.receive(t, "good", body("payment.captured", "2", "captured"))
+	copies := []events.SQSMessage{message("bad", 1), message("good", 1), message("bad", 2), message("good", 2)}
+	for i := range copies {
+		copies[i].MessageId = fmt.Sprint("m-", i)
+	}
+	b.expectFailed(t, b.work(t, t.Context(), copies...), "m-0", "m-2")
+	b.expectOrder(t, "o2", payment.Paid, true)
 }
 
 func TestMessagesThatNameNoEvent(t *testing.T) {

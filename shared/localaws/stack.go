@@ -37,7 +37,7 @@ type Options struct {
 	// goroutines at once. Default: appended to .local/emulator.log.
 	Log io.Writer
 
-	// Progress gets one line per step, for a person. Default: none.
+	// Progress is told when each step begins, for a person. Default: nobody is.
 	Progress func(string)
 }
 
@@ -68,19 +68,19 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 		defer log.Close() // the engine has its own handle
 		opts.Log = log
 	}
-	step := opts.stepper()
+	step := opts.Progress
 	parsed, err := readTemplate(opts.Checkout)
 	if err != nil {
 		return nil, err
 	}
 
-	step("building the functions, if they have changed")
+	step("build the functions, if they have changed (the first time: a few minutes)")
 	builtTemplate, err := Build(ctx, opts.Checkout, opts.Log)
 	if err != nil {
 		return nil, err
 	}
 
-	step("starting the emulator")
+	step("start the emulator")
 	s := &Stack{}
 	defer func() {
 		if err != nil {
@@ -99,7 +99,7 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 		return nil, err
 	}
 
-	step("deploying template.yaml")
+	step("deploy template.yaml")
 	if err = createSecrets(ctx, s.Engine.Config(), parsed, opts); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,6 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	s.metrics = startQueueMetrics(s.Engine)
-	step("ready: " + s.APIURL)
 	return s, nil
 }
 
@@ -124,21 +123,13 @@ func (o *Options) setDefaults() (err error) {
 		return err
 	}
 	o.StackName = firstNonEmpty(o.StackName, "paidonce-local")
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
 	if o.Secrets == (Secrets{}) {
 		o.Secrets = SampleSecrets
 	}
 	return nil
-}
-
-// stepper returns a function that reports a step with the time since now.
-func (o *Options) stepper() func(string) {
-	if o.Progress == nil {
-		return func(string) {}
-	}
-	begin := time.Now()
-	return func(step string) {
-		o.Progress(fmt.Sprintf("%5.1fs  %s", time.Since(begin).Seconds(), step))
-	}
 }
 
 func (s *Stack) fillInfo(opts Options, parsed template, outputs map[string]string) (err error) {

@@ -131,7 +131,7 @@ func receive(s *turns, ignores, lastReceive bool) (err error) {
 // course is what happens to one copy of the message.
 type course struct {
 	name     string
-	receives int // until SQS moves it to the dead letter queue
+	receives int  // until SQS moves it to the dead letter queue
 	lost     bool // the webhook died before it sent it
 	redriven bool
 	twice    bool // it takes the whole way twice
