@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"paidonce/shared/payment"
@@ -69,6 +70,9 @@ type payload struct {
 	Dispute boxed[disputeEntity] `json:"dispute,omitzero"`
 }
 
+// nothing is how a payload says that it has no entity of a kind.
+var nothing = regexp.MustCompile(`^\s*\{\s*("entity"\s*:\s*null\s*)?\}\s*$`)
+
 // boxed is an entity in its wrapping, {"entity": {...}}, or without. In an unwrapped entity "entity" is its kind, a
 // string.
 type boxed[E any] struct{ entity *E }
@@ -88,6 +92,9 @@ func (b *boxed[E]) UnmarshalJSON(data []byte) error {
 	if wrapped && (err != nil || wrapping.Entity != nil) {
 		b.entity = wrapping.Entity
 		return err
+	}
+	if nothing.Match(data) {
+		return nil // beside entities that say something
 	}
 	return json.Unmarshal(data, &b.entity)
 }

@@ -156,10 +156,10 @@ func TestDecodePayment(t *testing.T) {
 			`"id":"pay_1","amount":49900,"currency":"INR","status":"captured","created_at":253402300800`,
 			payment.PaymentFact{ID: "pay_1", Status: payment.PaymentCaptured, Amount: inr},
 		},
-		"amount that a float would round": {
-			`"id":"pay_1","amount":9007199254740993,"currency":"INR","status":"captured"`,
+		"the largest amount": {
+			`"id":"pay_1","amount":1000000000000000,"currency":"INR","status":"captured"`,
 			payment.PaymentFact{ID: "pay_1", Status: payment.PaymentCaptured,
-				Amount: payment.Money{Amount: 9007199254740993, Currency: "INR"}},
+				Amount: payment.Money{Amount: payment.MaxAmount, Currency: "INR"}},
 		},
 		"nothing to pay": {
 			`"id":"pay_1","amount":0,"currency":"INR","status":"captured"`,
@@ -256,6 +256,17 @@ func TestDecodeNoConcern(t *testing.T) {
 	}
 }
 
+// An entity that says nothing, beside one that does, is no reason to park what the other says.
+func TestDecodeSkipsEmptyEntities(t *testing.T) {
+	const good = `"payment":{"entity":{"id":"pay_1","amount":100,"currency":"INR","status":"captured"}}`
+	for _, empty := range []string{`"refund":{}`, `"refund":{"entity":null}`, `"refund": { "entity" : null } `, `"refund":null`, `"order":{}`} {
+		notice, err := Decode([]byte(`{"event":"payment.captured","payload":{` + good + `,` + empty + `}}`))
+		if err != nil || len(notice.Facts) != 1 {
+			t.Errorf("%s: %d facts, %v; want the payment alone", empty, len(notice.Facts), err)
+		}
+	}
+}
+
 func TestDecodeUndecodable(t *testing.T) {
 	const good = `"id":"pay_1","amount":100,"currency":"INR","status":"captured"`
 	if _, err := Decode([]byte(paymentBody(good))); err != nil {
@@ -281,6 +292,9 @@ func TestDecodeUndecodable(t *testing.T) {
 		"empty":                    "",
 		"no JSON":                  "event=payment.captured",
 		"cut off":                  paymentBody(good)[:60],
+		"beyond all reason":        change("100", "1000000000000001"),
+		"refunded beyond reason":   change(`"amount":100`, `"amount":100,"amount_refunded":1000000000000001`),
+		"a payment that is empty":  `{"event":"payment.captured","payload":{"payment":{"entity":null}}}`,
 		"two documents":            paymentBody(good) + "{}",
 		"null":                     "null",
 		"array":                    "[" + paymentBody(good) + "]",

@@ -52,8 +52,8 @@ func (p *paymentEntity) fact() (payment.PaymentFact, error) {
 	if fact.Amount, err = money(p.Amount, p.Currency); err != nil {
 		return payment.PaymentFact{}, fmt.Errorf("payment %s: %w", p.ID, err)
 	}
-	if fact.AmountRefunded < 0 {
-		return payment.PaymentFact{}, fmt.Errorf("payment %s: negative amount refunded", p.ID)
+	if fact.AmountRefunded < 0 || fact.AmountRefunded > payment.MaxAmount {
+		return payment.PaymentFact{}, fmt.Errorf("payment %s: amount refunded out of range", p.ID)
 	}
 	if fact.GatewayOrderID, err = orderID(p.OrderID); err != nil {
 		return payment.PaymentFact{}, fmt.Errorf("payment %s: %w", p.ID, err)
@@ -144,8 +144,8 @@ func (d *disputeEntity) fact(attempt payment.PaymentFact) (payment.DisputeFact, 
 	if fact.Amount, err = money(d.Amount, d.Currency); err != nil {
 		return payment.DisputeFact{}, fmt.Errorf("dispute %s: %w", d.ID, err)
 	}
-	if fact.Deducted < 0 {
-		return payment.DisputeFact{}, fmt.Errorf("dispute %s: negative amount deducted", d.ID)
+	if fact.Deducted < 0 || fact.Deducted > payment.MaxAmount {
+		return payment.DisputeFact{}, fmt.Errorf("dispute %s: amount deducted out of range", d.ID)
 	}
 	fact.PaymentID, fact.GatewayOrderID, err = owner(d.PaymentID, attempt)
 	if err != nil {
@@ -213,13 +213,15 @@ func orderID(id string) (string, error) {
 	return id, nil
 }
 
-// money refuses an amount that is absent or negative. Zero is possible: registering a mandate has an order of nothing.
+// money refuses an amount that is absent, negative or beyond all reason. Zero is possible: registering a mandate has an order of nothing.
 func money(amount *int64, currency string) (payment.Money, error) {
 	switch {
 	case amount == nil:
 		return payment.Money{}, errors.New("no amount")
 	case *amount < 0:
 		return payment.Money{}, errors.New("negative amount")
+	case *amount > payment.MaxAmount:
+		return payment.Money{}, errors.New("amount out of range")
 	case !payment.IsCurrency(currency):
 		return payment.Money{}, errors.New("no currency of three upper-case letters")
 	}

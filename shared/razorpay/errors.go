@@ -49,12 +49,15 @@ func Refused(err error) bool {
 }
 
 // NotDone reports whether err says for certain that the gateway did not do what was asked: it refused ([Refused]), it
-// throttled the call (429), or no connection to it came about. After every other error (a timeout, a broken connection,
+// throttled the call (429) or did not accept our key (401, 403), or no connection to it came about. After every other error (a timeout, a broken connection,
 // 408, 409, 425, 5xx, an unreadable answer) the outcome is unknown: read back before doing anything again.
 func NotDone(err error) bool {
 	var e *Error
-	if errors.As(err, &e) && e.HTTPStatus == http.StatusTooManyRequests {
-		return true
+	if errors.As(err, &e) {
+		switch e.HTTPStatus {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+			return true
+		}
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {

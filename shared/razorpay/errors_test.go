@@ -35,7 +35,7 @@ func TestOutcome(t *testing.T) {
 			"razorpay: create order: HTTP 400"},
 		"400 with text for a code": {400, `{"error":{"code":"` + private + `","reason":"` + private + `"}}`, true, true,
 			"razorpay: create order: HTTP 400"},
-		"401": {401, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Authentication failed"}}`, true, true,
+		"401": {401, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Authentication failed"}}`, false, true,
 			"razorpay: create order: HTTP 401 BAD_REQUEST_ERROR"},
 		"404": {404, "", true, true, "razorpay: create order: HTTP 404"},
 		"408": {408, "", false, false, "razorpay: create order: HTTP 408"},
