@@ -54,8 +54,8 @@ func TestAPackedOrderIsTheSameOrder(t *testing.T) {
 	if len(row.Packed) == 0 || len(row.Payments) > 0 {
 		t.Fatal("the order was not packed")
 	}
-	if len(row.Packed) > 4<<10 {
-		t.Errorf("packed into %d bytes, want at most 4 KiB", len(row.Packed))
+	if len(row.Packed) > 3<<10 {
+		t.Errorf("packed into %d bytes, want at most 3 KiB", len(row.Packed))
 	}
 	i, err := marshal(row)
 	if err != nil {
