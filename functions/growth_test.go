@@ -61,7 +61,8 @@ func costOf(t *testing.T, o payment.Order, facts ...payment.Fact) cost {
 	}
 	e := payment.Event{
 		Key: key(uniqueEvent()), Status: payment.EventReceived, Verdict: "waiting", VerifiedBy: "test_current", Mode: payment.Test,
-		Body: []byte(sample.Body), ReceivedAt: time.Now(), NextAt: time.Now().Add(time.Hour),
+		Body: []byte(sample.Body), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(sample.Body))), Delivery: "Q2bFhX1yZ0aBcD7=",
+		ReceivedAt: time.Now(), NextAt: time.Now().Add(time.Hour), KeepUntil: time.Now().Add(24 * time.Hour),
 	}
 	m := new(meter)
 	metered := dynamo.New(dynamodb.NewFromConfig(stack.Config(), func(o *dynamodb.Options) { o.HTTPClient = m }), stack.Table)
@@ -97,14 +98,14 @@ func gatewayID(o payment.Order, kind string, n int) string {
 func failedAttempt(o payment.Order, n int) payment.PaymentFact {
 	return payment.PaymentFact{
 		ID: gatewayID(o, "pay", n), GatewayOrderID: o.GatewayOrderID, Status: payment.PaymentCreated, Failed: true,
-		Amount: o.Amount, CreatedAt: o.CreatedAt.Add(time.Duration(n) * time.Second),
+		Amount: o.Amount, CreatedAt: o.CreatedAt.Truncate(time.Second).Add(time.Duration(n) * time.Second), // the gateway's times are in seconds
 	}
 }
 
 func partPayment(o payment.Order, n int, amount int64) payment.PaymentFact {
 	return payment.PaymentFact{
 		ID: gatewayID(o, "pay", -n-1), GatewayOrderID: o.GatewayOrderID, Status: payment.PaymentCaptured,
-		Amount: rupees(amount), CreatedAt: o.CreatedAt.Add(time.Duration(n) * time.Minute),
+		Amount: rupees(amount), CreatedAt: o.CreatedAt.Truncate(time.Second).Add(time.Duration(n) * time.Minute),
 	}
 }
 

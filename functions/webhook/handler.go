@@ -105,6 +105,7 @@ func (h *handler) receive(ctx context.Context, r events.APIGatewayV2HTTPRequest)
 		return delivery{}, apigw.ErrBadSignature
 	}
 	e := h.event(name, body, verified)
+	e.Delivery = r.RequestContext.RequestID
 	d, err := h.keep(ctx, g, e)
 	if err != nil || d.duplicate && !d.resent {
 		return d, err
@@ -149,6 +150,8 @@ func (h *handler) keep(ctx context.Context, g gateway, e payment.Event) (deliver
 		stored, err = h.store.PutEvent(ctx, e)
 	}
 	switch {
+	case errors.Is(err, payment.ErrEventExists) && stored.Delivery == e.Delivery && e.Delivery != "":
+		return delivery{event: stored}, nil // our own: the SDK tried again because the answer was lost
 	case errors.Is(err, payment.ErrEventExists):
 		return delivery{event: stored, duplicate: true, resent: stored.Status == payment.EventReceived}, nil
 	case err != nil:

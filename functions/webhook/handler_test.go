@@ -412,6 +412,28 @@ func TestTheLogLineTellsWhatHappenedAndNothingPersonal(t *testing.T) {
 	}
 }
 
+// twice is a store whose first answer to a put is lost, so that the SDK puts again.
+type twice struct{ store }
+
+func (s twice) PutEvent(ctx context.Context, e payment.Event) (payment.Event, error) {
+	if _, err := s.store.PutEvent(ctx, e); err != nil {
+		return payment.Event{}, err
+	}
+	return s.store.PutEvent(ctx, e)
+}
+
+func TestOurOwnRowIsNoDuplicate(t *testing.T) {
+	b := setup()
+	b.store = twice{b.memory}
+	r := signed(current, "evt_1", body("pay_1"))
+	r.RequestContext.RequestID = "req-1"
+	b.expect(t, r, 200, first)
+	b.expectSent(t, "evt_1")
+	b.store = b.memory
+	r.RequestContext.RequestID = "req-2"
+	b.expect(t, r, 200, duplicate)
+}
+
 func TestFiftyCopiesAtOnceAreOneEvent(t *testing.T) {
 	b := setup()
 	b.handler.log = slog.New(slog.DiscardHandler)

@@ -116,7 +116,7 @@ func (s *Store) eventsWithoutBodies(ctx context.Context, keys []item) (events []
 		n := min(len(keys), batchSize)
 		wanted := map[string]types.KeysAndAttributes{s.table: {
 			Keys:                     keys[:n],
-			ProjectionExpression:     aws.String("v, gateway, event_id, #status, verdict, kind, order_id, sha256, verified_by, #mode, attempts, received_at"),
+			ProjectionExpression:     aws.String("v, gateway, event_id, #status, verdict, kind, order_id, sha256, verified_by, #mode, delivery, attempts, received_at"),
 			ExpressionAttributeNames: map[string]string{"#status": "status", "#mode": "mode"},
 		}}
 		keys = keys[n:]

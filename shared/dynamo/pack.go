@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // maxUnpacked is how many payments, refunds and disputes an order's row shows one by one, as most orders' do. DynamoDB
@@ -51,10 +53,11 @@ func (r *orderRow) pack() (err error) {
 	if packed.Payments, err = toColumns(r.Payments, func(p paymentRow) string { return p.CreatedAt }); err != nil {
 		return err
 	}
-	if packed.Refunds, err = toColumns(r.Refunds, func(f refundRow) string { return f.PaymentID }); err != nil {
+	ofPayment := func(id string) string { return r.Payments[id].CreatedAt + id } // as the payments stand
+	if packed.Refunds, err = toColumns(r.Refunds, func(f refundRow) string { return ofPayment(f.PaymentID) }); err != nil {
 		return err
 	}
-	if packed.Disputes, err = toColumns(r.Disputes, func(d disputeRow) string { return d.PaymentID }); err != nil {
+	if packed.Disputes, err = toColumns(r.Disputes, func(d disputeRow) string { return ofPayment(d.PaymentID) }); err != nil {
 		return err
 	}
 	plain, err := json.Marshal(packed)
@@ -123,11 +126,42 @@ func toColumns[R any](rows map[string]R, order func(R) string) (columns, error) 
 			c.Fields[name][i] = value
 		}
 	}
+	toSteps(c.Fields[steppedField])
 	return c, nil
+}
+
+// steppedField is the field whose values are times in rising order.
+const steppedField = "created_at"
+
+// toSteps turns times into seconds since the time before. What is no time in whole seconds stays as it is.
+func toSteps(column []json.RawMessage) {
+	var before int64
+	for i, value := range column {
+		t, err := time.Parse(`"`+timeFormat+`"`, string(value))
+		if err != nil || t.Nanosecond() != 0 {
+			continue
+		}
+		column[i] = strconv.AppendInt(nil, t.Unix()-before, 10)
+		before = t.Unix()
+	}
+}
+
+// fromSteps turns them back.
+func fromSteps(column []json.RawMessage) {
+	var before int64
+	for i, value := range column {
+		step, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
+			continue
+		}
+		before += step
+		column[i] = time.Unix(before, 0).UTC().AppendFormat(nil, `"`+timeFormat+`"`)
+	}
 }
 
 // fromColumns turns columns back into rows.
 func fromColumns[R any](c columns) (map[string]R, error) {
+	fromSteps(c.Fields[steppedField])
 	rows := map[string]R{}
 	for i, id := range c.IDs {
 		fields := map[string]json.RawMessage{}

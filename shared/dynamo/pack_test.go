@@ -47,6 +47,10 @@ func grown(t *testing.T) payment.Order {
 
 func TestAPackedOrderIsTheSameOrder(t *testing.T) {
 	o := grown(t)
+	odd := o.Payments["pay_odd"]
+	odd.ID, odd.Status, odd.Amount = "pay_odd", payment.PaymentCreated, payment.Money{Amount: 1, Currency: "USD"}
+	odd.CreatedAt = time.Date(2026, 11, 30, 10, 30, 0, 123_000_000, time.UTC) // not in whole seconds
+	o.Payments["pay_odd"], o.Payments["pay_timeless"] = odd, payment.Payment{ID: "pay_timeless", Status: payment.PaymentCreated}
 	row, err := newOrderRow(o, o.Version)
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ type eventRow struct {
 	SHA256     string `dynamodbav:"sha256"`
 	VerifiedBy string `dynamodbav:"verified_by"`
 	Mode       string `dynamodbav:"mode"`
+	Delivery   string `dynamodbav:"delivery,omitempty"`
 	Attempts   int    `dynamodbav:"attempts,omitempty"`
 	ReceivedAt string `dynamodbav:"received_at"`
 	NextAt     string `dynamodbav:"next_at,omitempty"`
@@ -64,7 +65,7 @@ func newEventRow(e payment.Event) (eventRow, error) {
 		},
 		Gateway: e.Key.Gateway, EventID: e.Key.ID, Status: string(e.Status), Verdict: e.Verdict, Type: e.Type,
 		OrderID: e.OrderID, Body: body, Reduced: e.Reduced, SHA256: e.SHA256, VerifiedBy: e.VerifiedBy,
-		Mode: string(e.Mode), Attempts: e.Attempts, ReceivedAt: formatTime(e.ReceivedAt),
+		Mode: string(e.Mode), Delivery: e.Delivery, Attempts: e.Attempts, ReceivedAt: formatTime(e.ReceivedAt),
 		NextAt: formatTime(e.NextAt), KeepUntil: unixOrZero(e.KeepUntil),
 	}, nil
 }
@@ -77,7 +78,7 @@ func (r eventRow) event() (payment.Event, error) {
 		Key:    payment.EventKey{Gateway: r.Gateway, ID: r.EventID},
 		Status: payment.EventStatus(r.Status), Verdict: r.Verdict, Type: r.Type, OrderID: r.OrderID,
 		Reduced: r.Reduced, SHA256: r.SHA256, VerifiedBy: r.VerifiedBy, Mode: payment.Mode(r.Mode),
-		Attempts: r.Attempts,
+		Delivery: r.Delivery, Attempts: r.Attempts,
 	}
 	var times timeParser
 	e.ReceivedAt, e.NextAt = times.parse(r.ReceivedAt), times.parse(r.NextAt)

@@ -39,7 +39,8 @@ type Event struct {
 	SHA256     string // hex digest of the body as received
 	VerifiedBy string // label of the secret that verified it
 	Mode       Mode
-	Attempts   int // how often it was settled
+	Delivery   string // id of the request that brought it first
+	Attempts   int    // how often it was settled
 	ReceivedAt time.Time
 	NextAt     time.Time // when somebody should look again; zero if nobody need
 	KeepUntil  time.Time // when the row may be dropped, if it is APPLIED or IGNORED by then

@@ -62,7 +62,7 @@ func someEvent(id string) payment.Event {
 	return payment.Event{
 		Key: payment.EventKey{Gateway: "razorpay", ID: "evt_" + id}, Status: payment.EventReceived,
 		Verdict: "waiting", Body: []byte("{\"₹\":\"\\u0026\\/\"}\n"), SHA256: "ab" + id, VerifiedBy: "test_current",
-		Mode: payment.Test, ReceivedAt: at, NextAt: at.Add(time.Minute), KeepUntil: at.Add(time.Hour).Truncate(time.Second),
+		Mode: payment.Test, Delivery: "req-1", ReceivedAt: at, NextAt: at.Add(time.Minute), KeepUntil: at.Add(time.Hour).Truncate(time.Second),
 	}
 }
 
