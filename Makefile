@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: help tools run demo build deploy test race lint vulncheck clean need-go need-python
+.PHONY: help tools run demo build deploy test proofs race lint vulncheck clean need-go need-python
 
 PYTHON ?= python3
 ARGS   ?=
@@ -35,6 +35,10 @@ demo: need-go $(TOOLS) ## the same walk without staying; exit status 0 only if e
 
 test: lint ## the linters, then all tests, on the local stack too
 	go test ./...
+
+proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
+	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \
+		./shared/payment ./shared/storetest ./functions | grep -vE '^=== |^    --- PASS'
 
 race: need-go $(TOOLS) ## all tests under the race detector (needs a C compiler)
 	go test -race ./...

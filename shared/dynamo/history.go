@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -35,8 +36,31 @@ func (s *Store) History(ctx context.Context, orderID string) (h payment.History,
 	if err != nil {
 		return payment.History{}, err
 	}
-	h.Events, err = s.eventsWithoutBodies(ctx, keys)
+	if h.Events, err = s.eventsWithoutBodies(ctx, keys); err != nil {
+		return payment.History{}, err
+	}
+	failed, err := s.failedOf(ctx, orderID)
+	h.Events = append(h.Events, failed...)
 	return h, err
+}
+
+// maxFailed is how many FAILED events are looked through for an order's. There are a handful, unless everything fails.
+const maxFailed = 1000
+
+// failedOf finds the FAILED events of an order among all that are: the index lists those for whoever has to heal them.
+func (s *Store) failedOf(ctx context.Context, orderID string) ([]payment.Event, error) {
+	var keys []item
+	err := s.DueEvents(ctx, payment.EventFailed, never, func(k payment.EventKey) bool {
+		keys = append(keys, item{partitionKey: text(eventKey(k).PK), sortKey: text(eventKey(k).SK)})
+		return len(keys) < maxFailed
+	})
+	if err != nil {
+		return nil, err
+	}
+	failed, err := s.eventsWithoutBodies(ctx, keys)
+	return slices.DeleteFunc(failed, func(e payment.Event) bool {
+		return e.OrderID != orderID || e.Status != payment.EventFailed
+	}), err
 }
 
 // rowsOf reads the rows of an order's partition.

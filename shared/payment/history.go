@@ -10,7 +10,7 @@ import (
 
 // History is everything that is kept about an order beside the order itself.
 type History struct {
-	Events  []Event // settled for the order, without their bodies
+	Events  []Event // APPLIED, IGNORED or FAILED for the order, without their bodies
 	Changes []Change
 	Effects []DatedEffect
 }

@@ -249,7 +249,7 @@ func (m *Memory) History(ctx context.Context, orderID string) (h payment.History
 		}
 		h.Changes = m.changes[orderID]
 		for _, e := range m.events {
-			if e.OrderID == orderID && (e.Status == payment.EventApplied || e.Status == payment.EventIgnored) {
+			if e.OrderID == orderID && (e.Status == payment.EventApplied || e.Status == payment.EventIgnored || e.Status == payment.EventFailed) {
 				e.Body, e.NextAt, e.KeepUntil = nil, time.Time{}, time.Time{}
 				h.Events = append(h.Events, e)
 			}

@@ -496,8 +496,9 @@ func commitConcurrently(t *testing.T, s Store, id string) {
 }
 
 func orderHistory(t *testing.T, s Store, id string) {
-	applied, ignored, parked, o := someEvent(id+"a"), someEvent(id+"b"), someEvent(id+"c"), create(t, s, someOrder(id))
-	for _, e := range []payment.Event{applied, ignored, parked} {
+	applied, ignored, failed, parked := someEvent(id+"a"), someEvent(id+"b"), someEvent(id+"c"), someEvent(id+"d")
+	o := create(t, s, someOrder(id))
+	for _, e := range []payment.Event{applied, ignored, failed, parked} {
 		put(t, s, e)
 	}
 	change := payment.Change{Source: payment.SourceAPI, What: "created", At: at}
@@ -506,11 +507,12 @@ func orderHistory(t *testing.T, s Store, id string) {
 	c := captured(o, applied, id)
 	wantErr(t, s.Commit(t.Context(), c), nil)
 	wantErr(t, s.SettleEvent(t.Context(), ignored.Settle(payment.EventIgnored, "order.paid", o.ID, "not ours")), nil)
+	wantErr(t, s.SettleEvent(t.Context(), failed.Settle(payment.EventFailed, "order.paid", o.ID, "gave up")), nil)
 	wantErr(t, s.SettleEvent(t.Context(), parked.Settle(payment.EventParked, "order.paid", "", "unknown")), nil)
 
 	var got payment.History
 	deadline := time.Now().Add(10 * time.Second)
-	for len(got.Events) < 2 && time.Now().Before(deadline) { // the index lags behind the table
+	for len(got.Events) < 3 && time.Now().Before(deadline) { // the index lags behind the table
 		var err error
 		got, err = s.History(t.Context(), o.ID)
 		wantErr(t, err, nil)
@@ -524,6 +526,7 @@ func orderHistory(t *testing.T, s Store, id string) {
 	same(t, got, payment.History{
 		Events: []payment.Event{
 			kept(applied, payment.EventApplied, "payment.captured", "paid"), kept(ignored, payment.EventIgnored, "order.paid", "not ours"),
+			kept(failed, payment.EventFailed, "order.paid", "gave up"),
 		},
 		Changes: []payment.Change{change},
 		Effects: []payment.DatedEffect{{Effect: c.Effects[1], At: at}, {Effect: c.Effects[2], At: at}, {Effect: c.Effects[3], At: at}},
