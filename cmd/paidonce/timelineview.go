@@ -26,7 +26,7 @@ func (p *page) explain(l timeline, flags string) {
 		}
 	}
 	if l.Order.FulfilledAt == nil && l.Order.Status != payment.Refunded {
-		p.line("\nAn event that still waits, or that the worker gave up on, is not listed: docs/runbook.md says how to find it.")
+		p.line("\nAn event that still waits is not listed: docs/runbook.md says how to find it.")
 	}
 }
 
