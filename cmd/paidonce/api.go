@@ -39,22 +39,6 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the API answered %d %s %s", r.status, http.StatusText(r.status), r.message)
 }
 
-// timeline is the answer of GET /orders/{id}/timeline.
-type timeline struct {
-	Order   apigw.Order     `json:"order"`
-	Entries []timelineEntry `json:"entries"` // by time
-}
-
-type timelineEntry struct {
-	At         time.Time           `json:"at"`
-	Source     string              `json:"source"` // webhook, callback, sweep, api; effect; hold
-	What       string              `json:"what"`
-	Verdict    string              `json:"verdict,omitempty"`
-	EventID    string              `json:"event_id,omitempty"`
-	Status     payment.EventStatus `json:"status,omitempty"` // of the event
-	VerifiedBy string              `json:"verified_by,omitempty"`
-}
-
 // acknowledgement is the body that lets holds pass. A nil Subject means all holds of the reason that stand.
 type acknowledgement struct {
 	By      string  `json:"by"`
@@ -72,8 +56,8 @@ func (c apiClient) order(ctx context.Context, id string) (apigw.Order, error) {
 	return callAPI[apigw.Order](ctx, c, http.MethodGet, "/orders/"+id, nil)
 }
 
-func (c apiClient) timeline(ctx context.Context, id string) (timeline, error) {
-	return callAPI[timeline](ctx, c, http.MethodGet, "/orders/"+id+"/timeline", nil)
+func (c apiClient) timeline(ctx context.Context, id string) (apigw.Timeline, error) {
+	return callAPI[apigw.Timeline](ctx, c, http.MethodGet, "/orders/"+id+"/timeline", nil)
 }
 
 func (c apiClient) closeOrder(ctx context.Context, id, reason string) (apigw.Order, error) {

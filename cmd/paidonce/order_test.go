@@ -84,12 +84,12 @@ func asJSON(t *testing.T, v any) string {
 func TestExplain(t *testing.T) {
 	api := newStubAPI(t, map[string]answer{
 		"GET /orders/rich-1/timeline": {200, richTimeline(t)},
-		"GET /orders/held/timeline": {200, asJSON(t, timeline{
+		"GET /orders/held/timeline": {200, asJSON(t, apigw.Timeline{
 			Order: testOrder(is(payment.Paid, payment.Paid, 49900), held(payment.HoldDispute, "disp_1", false), held(payment.HoldPaidAfterClose, "", true), held(payment.HoldCurrency, "pay_2", false), func(o *apigw.Order) {
 				o.ClosedAt = &orderTime
 				o.Payments = []apigw.Payment{{ID: "pay_1", Status: payment.PaymentCaptured, Amount: 49900, Captured: true}, {ID: "pay_2", Status: payment.PaymentCaptured, Amount: 700, Captured: true}}
 			}),
-			Entries: []timelineEntry{
+			Entries: []apigw.Entry{
 				{At: orderTime, Source: "api", What: "order created: 499.00 INR by razorpay"},
 				{At: orderTime.Add(9 * time.Hour), Source: "api", What: "closed by the shop: red \x1b[31m and\nnext line"},
 			},

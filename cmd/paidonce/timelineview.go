@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"paidonce/shared/apigw"
 	"paidonce/shared/payment"
 )
 
 // explain says where an order stands and what happened to it.
-func (p *page) explain(l timeline, flags string) {
+func (p *page) explain(l apigw.Timeline, flags string) {
 	p.order(l.Order, flags)
 	p.line("\nWhat happened (UTC)")
 	day := ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -77,17 +76,6 @@ func (h *handler) learn(ctx context.Context, id string, facts ...payment.Fact) (
 	return result.Order, err
 }
 
-// entry is a line of the timeline as the answer shows it.
-type entry struct {
-	At         time.Time           `json:"at"`
-	Source     string              `json:"source"` // webhook, callback, sweep, api; effect; hold
-	What       string              `json:"what"`
-	Verdict    string              `json:"verdict,omitempty"`
-	EventID    string              `json:"event_id,omitempty"`
-	Status     payment.EventStatus `json:"status,omitempty"` // of the event
-	VerifiedBy string              `json:"verified_by,omitempty"`
-}
-
 func (h *handler) timeline(ctx context.Context, id string) (events.APIGatewayV2HTTPResponse, error) {
 	order, err := h.store.Order(ctx, id)
 	if err != nil {
@@ -97,14 +85,7 @@ func (h *handler) timeline(ctx context.Context, id string) (events.APIGatewayV2H
 	if err != nil {
 		return events.APIGatewayV2HTTPResponse{}, err
 	}
-	answer := struct {
-		Order   apigw.Order `json:"order"`
-		Entries []entry     `json:"entries"`
-	}{apigw.ShowOrder(order, h.advancer.Rules), []entry{}}
-	for _, e := range payment.Timeline(order, history) {
-		answer.Entries = append(answer.Entries, entry(e))
-	}
-	return apigw.JSON(http.StatusOK, answer), nil
+	return apigw.JSON(http.StatusOK, apigw.ShowTimeline(order, history, h.advancer.Rules)), nil
 }
 
 func checkWords(field, text string) error {
