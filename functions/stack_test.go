@@ -65,6 +65,7 @@ func inWorld(run func() int) (int, error) {
 		Parameters: map[string]string{
 			"RazorpayApiUrl": url, "RazorpayAccountId": accountID, "AttemptTimeoutMilliseconds": "1100",
 			"WorkerTimeoutSeconds": "10", "VisibilityTimeoutSeconds": "2", "MaxReceiveCount": fmt.Sprint(maxReceives),
+			"UnknownOrders": "adopt", "RetryMinuteSeconds": "1", "SweepRate": "rate(1 hour)",
 		},
 	})
 	if err != nil {

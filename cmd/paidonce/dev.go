@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -21,12 +22,15 @@ var localParameters = map[string]string{
 	"MaxReceiveCount":            "3",
 	"AttemptTimeoutMilliseconds": "1100", // the emulator is one process, and slower than AWS under load
 	"RazorpayAccountId":          "acc_LocalGateway1",
+	"RetryMinuteSeconds":         "1",
+	"SweepRate":                  "rate(1 minute)",
 }
 
 type devOptions struct {
 	demo                          bool
 	apiPort, gatewayPort, awsPort int
 	containerBridge               string
+	parameters                    map[string]string
 }
 
 func devCommand() *cobra.Command {
@@ -45,6 +49,7 @@ place of Razorpay. Walk one order through, saying at each step what happened, th
 	cmd.Flags().IntVar(&o.awsPort, "aws-port", 0, "port of the local AWS services (0: any free one)")
 	cmd.Flags().StringVar(&o.containerBridge, "container-bridge", "",
 		"address of Docker's bridge, on Linux, for the containers of sam local invoke (often 172.17.0.1)")
+	cmd.Flags().StringToStringVar(&o.parameters, "parameter", nil, "a parameter of template.yaml, as UnknownOrders=adopt")
 	return cmd
 }
 
@@ -165,9 +170,8 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 		return nil, err
 	}
 	parameters := map[string]string{"RazorpayApiUrl": gatewayURL}
-	for k, v := range localParameters {
-		parameters[k] = v
-	}
+	maps.Copy(parameters, localParameters)
+	maps.Copy(parameters, o.parameters)
 	err = c.steps(func(begin func(step string)) error {
 		w.stack, err = localaws.Start(ctx, localaws.Options{
 			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets, Progress: begin,

@@ -39,6 +39,7 @@ type queue interface {
 type handler struct {
 	store store
 	queue queue
+	pace  payment.Pace
 	log   *slog.Logger
 	now   func() time.Time
 }
@@ -95,7 +96,7 @@ func (h *handler) sendAgain(ctx context.Context, status payment.EventStatus, k p
 	if err != nil {
 		return false, err
 	}
-	s, due := payment.SendAgain(e, h.now())
+	s, due := h.pace.SendAgain(e, h.now())
 	if !due || e.Status != status {
 		return false, nil
 	}

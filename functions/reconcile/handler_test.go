@@ -19,6 +19,8 @@ import (
 	"paidonce/shared/storetest"
 )
 
+const pace = payment.Pace(time.Minute)
+
 var received = time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
 
 // fakeQueue keeps what was sent.
@@ -48,7 +50,7 @@ type bundle struct {
 
 func setup() *bundle {
 	b := &bundle{memory: storetest.NewMemory(), queue: &fakeQueue{}, at: received}
-	b.handler = &handler{store: b.memory, queue: b.queue, log: logs.New(io.Discard, "ERROR"), now: func() time.Time { return b.at }}
+	b.handler = &handler{store: b.memory, queue: b.queue, pace: pace, log: logs.New(io.Discard, "ERROR"), now: func() time.Time { return b.at }}
 	return b
 }
 
@@ -84,7 +86,7 @@ func (b *bundle) event(t *testing.T, id string) payment.Event {
 
 func TestEventsAreSentWhenTheyAreDueAndNotBefore(t *testing.T) {
 	b := setup()
-	b.put(t, "received", payment.EventReceived, payment.FirstLook(received))
+	b.put(t, "received", payment.EventReceived, pace.FirstLook(received))
 	b.put(t, "parked", payment.EventParked, received.Add(time.Minute))
 	b.put(t, "undecodable", payment.EventParked, time.Time{})
 	for _, status := range []payment.EventStatus{payment.EventFailed, payment.EventIgnored, payment.EventApplied} {
@@ -114,7 +116,7 @@ func TestEventsAreSentWhenTheyAreDueAndNotBefore(t *testing.T) {
 
 func TestABacklogIsNotALoss(t *testing.T) {
 	b := setup()
-	b.put(t, "received", payment.EventReceived, payment.FirstLook(received))
+	b.put(t, "received", payment.EventReceived, pace.FirstLook(received))
 	b.put(t, "parked", payment.EventParked, received.Add(time.Minute))
 	b.queue.waiting = backlog
 	if diff := cmp.Diff([]string{"parked"}, b.run(t, time.Hour)); diff != "" {
@@ -129,7 +131,7 @@ func TestABacklogIsNotALoss(t *testing.T) {
 func TestOneBadEventDoesNotKeepTheOthers(t *testing.T) {
 	b := setup()
 	for i := range 5 {
-		b.put(t, fmt.Sprint("e", i), payment.EventReceived, payment.FirstLook(received))
+		b.put(t, fmt.Sprint("e", i), payment.EventReceived, pace.FirstLook(received))
 	}
 	b.queue.refuse = "e0"
 	b.at = received.Add(time.Hour)
@@ -158,7 +160,7 @@ func TestEveryFailureIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setup()
-			b.put(t, "e", payment.EventReceived, payment.FirstLook(received))
+			b.put(t, "e", payment.EventReceived, pace.FirstLook(received))
 			b.at = received.Add(time.Hour)
 			breaks(b)
 			if err := b.Handle(t.Context()); err == nil {
@@ -182,7 +184,7 @@ func failing(method string) func(string) storetest.Fault {
 
 func TestNothingBeginsWithLittleTimeLeft(t *testing.T) {
 	b := setup()
-	b.put(t, "e", payment.EventReceived, payment.FirstLook(received))
+	b.put(t, "e", payment.EventReceived, pace.FirstLook(received))
 	b.at = received.Add(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), reserve-time.Second)
 	defer cancel()
@@ -204,7 +206,7 @@ func TestSampleEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := setup()
-	b.put(t, "e", payment.EventReceived, payment.FirstLook(received))
+	b.put(t, "e", payment.EventReceived, pace.FirstLook(received))
 	b.at = received.Add(time.Hour)
 	answer, err := lambda.NewHandler(b.Handle).Invoke(t.Context(), text)
 	if err != nil || string(answer) != "null" || len(b.queue.sent) != 1 {

@@ -14,6 +14,7 @@ import (
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
 	"paidonce/shared/logs"
+	"paidonce/shared/payment"
 	events "paidonce/shared/queue"
 )
 
@@ -23,6 +24,7 @@ func main() {
 	h := &handler{
 		store: dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
 		queue: events.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL),
+		pace:  payment.Pace(cfg.RetryMinute),
 		log:   logs.New(os.Stdout, cfg.LogLevel),
 		now:   time.Now,
 	}

@@ -7,5 +7,6 @@ type settings struct {
 	TableName      string        `env:"TABLE_NAME,notEmpty"`
 	EventsQueueURL string        `env:"EVENTS_QUEUE_URL,notEmpty"`
 	AttemptTimeout time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
+	RetryMinute    time.Duration `env:"RETRY_MINUTE,notEmpty"`
 	LogLevel       string        `env:"LOG_LEVEL"`
 }

@@ -57,6 +57,7 @@ type handler struct {
 	log       *slog.Logger
 	now       func() time.Time
 	retention time.Duration // how long an event is kept
+	pace      payment.Pace
 }
 
 // answer is the body of a 200.
@@ -130,7 +131,7 @@ func (h *handler) event(gateway string, body []byte, v payment.Verified) payment
 		VerifiedBy: v.By,
 		Mode:       v.Mode,
 		ReceivedAt: now,
-		NextAt:     payment.FirstLook(now),
+		NextAt:     h.pace.FirstLook(now),
 		KeepUntil:  now.Add(h.retention),
 	}
 }

@@ -67,7 +67,7 @@ func setup() *bundle {
 			Refresh: func(context.Context) ([]razorpay.Secret, bool) { return nil, false },
 		}},
 		store: b.memory, queue: b.queue, log: logs.New(b.log, "DEBUG"),
-		now: func() time.Time { return now }, retention: 90 * 24 * time.Hour,
+		now: func() time.Time { return now }, retention: 90 * 24 * time.Hour, pace: payment.Pace(time.Minute),
 	}
 	return b
 }

@@ -15,6 +15,7 @@ import (
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
 	"paidonce/shared/logs"
+	"paidonce/shared/payment"
 	"paidonce/shared/queue"
 	"paidonce/shared/razorpay"
 	"paidonce/shared/secret"
@@ -32,6 +33,7 @@ func main() {
 		log:       logs.New(os.Stdout, cfg.LogLevel),
 		now:       time.Now,
 		retention: cfg.eventRetention(),
+		pace:      payment.Pace(cfg.RetryMinute),
 	}
 	lambda.Start(h.Handle)
 }

@@ -8,6 +8,7 @@ type settings struct {
 	EventsQueueURL     string        `env:"EVENTS_QUEUE_URL,notEmpty"`
 	RazorpaySecretName string        `env:"RAZORPAY_WEBHOOK_SECRET_NAME,notEmpty"`
 	AttemptTimeout     time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
+	RetryMinute        time.Duration `env:"RETRY_MINUTE,notEmpty"`
 	EventRetentionDays int           `env:"EVENT_RETENTION_DAYS,notEmpty"`
 	LogLevel           string        `env:"LOG_LEVEL"`
 }

@@ -35,7 +35,7 @@ func (h *handler) unknown(ctx context.Context, t *task, ref payment.Ref) error {
 		}
 		why += ": " + reason
 	}
-	return h.settle(ctx, t, payment.Park(t.event, t.notice.Type, why, h.now()))
+	return h.settle(ctx, t, h.pace.Park(t.event, t.notice.Type, why, h.now()))
 }
 
 // adopt makes an order for the gateway's and returns its id, or says why not.

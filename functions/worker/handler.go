@@ -42,7 +42,8 @@ type handler struct {
 	decoders    map[string]decoder                       // by gateway
 	gateways    map[string]func(context.Context) gateway // whose unknown orders are adopted; nil: none's
 	stack       string                                   // marks the orders at the gateway that are of our making
-	maxReceives int                                      // receives after which SQS moves a message to the dead letter queue
+	pace        payment.Pace
+	maxReceives int // receives after which SQS moves a message to the dead letter queue
 	log         *slog.Logger
 	now         func() time.Time
 }

@@ -42,6 +42,7 @@ func setup(t *testing.T) *bundle {
 		advancer:    advance.Advancer{Store: b.memory, Now: clock},
 		decoders:    map[string]decoder{"razorpay": razorpay.Decode},
 		maxReceives: maxReceives,
+		pace:        payment.Pace(time.Minute),
 		log:         logs.New(b.log, "DEBUG"),
 		now:         clock,
 	}

@@ -28,7 +28,7 @@ func main() {
 		store:       table,
 		advancer:    advance.Advancer{Store: table, Rules: payment.Rules{AcceptOffers: cfg.AcceptOffers}, Now: time.Now, Reserve: reserve},
 		decoders:    map[string]decoder{"razorpay": razorpay.Decode},
-		maxReceives: cfg.MaxReceiveCount, stack: cfg.StackName,
+		maxReceives: cfg.MaxReceiveCount, stack: cfg.StackName, pace: payment.Pace(cfg.RetryMinute),
 		log: logs.New(os.Stdout, cfg.LogLevel),
 		now: time.Now,
 	}

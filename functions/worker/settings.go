@@ -12,5 +12,6 @@ type settings struct {
 	RazorpayAPIURL  string        `env:"RAZORPAY_API_URL,notEmpty"`
 	RazorpayKeyName string        `env:"RAZORPAY_API_KEY_SECRET_NAME,notEmpty"`
 	AttemptTimeout  time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
+	RetryMinute     time.Duration `env:"RETRY_MINUTE,notEmpty"`
 	LogLevel        string        `env:"LOG_LEVEL"`
 }

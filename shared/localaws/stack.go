@@ -1,11 +1,13 @@
 package localaws
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"syscall"
@@ -189,6 +191,33 @@ func (s *Stack) KillFunction(logicalID string) (int, error) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	return 0, fmt.Errorf("localaws: kill %s: processes %v do not end", logicalID, killed)
+}
+
+// Invoke runs the function of that logical id ("ReconcileFunction") once, as its schedule or a person would, and returns
+// its answer. A failure of the function is an error.
+func (s *Stack) Invoke(ctx context.Context, logicalID string, payload []byte) ([]byte, error) {
+	name, found := s.functions[logicalID]
+	if !found {
+		return nil, fmt.Errorf("localaws: invoke %s: no such function; there are %v", logicalID, slices.Sorted(maps.Keys(s.functions)))
+	}
+	url := s.Engine.URL + "/2015-03-31/functions/" + name + "/invocations"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(payload))
+	if err != nil {
+		return nil, fmt.Errorf("localaws: invoke %s: %w", logicalID, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("localaws: invoke %s: %w", logicalID, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("localaws: invoke %s: %w", logicalID, err)
+	}
+	if response.StatusCode != http.StatusOK || response.Header.Get("X-Amz-Function-Error") != "" {
+		return nil, fmt.Errorf("localaws: invoke %s: HTTP %d %s", logicalID, response.StatusCode, answer)
+	}
+	return answer, nil
 }
 
 // Close ends the stack. What it held is gone.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"paidonce/shared/payment"
 )
@@ -216,7 +217,7 @@ func TestPark(t *testing.T) {
 	for _, c := range []struct{ age, next string }{
 		{"0s", "1m"}, {"59s", "1m"}, {"1m", "5m"}, {"10m", "30m"}, {"45m", "2h"}, {"3h", "6h"}, {"23h", "24h"}, {"24h", ""},
 	} {
-		s := payment.Park(e, "payment.captured", "unknown", day.Add(duration(t, c.age)))
+		s := payment.Pace(time.Minute).Park(e, "payment.captured", "unknown", day.Add(duration(t, c.age)))
 		status, next := payment.EventParked, e.ReceivedAt.Add(duration(t, cmp.Or(c.next, "0s")))
 		if c.next == "" {
 			status, next = payment.EventIgnored, payment.Settlement{}.NextAt

@@ -64,27 +64,31 @@ func (e Event) Settle(status EventStatus, kind, orderID, verdict string) Settlem
 	}
 }
 
-// Both schedules count from when the event was received.
+// Pace is how long a minute of the schedules below takes: a minute, except where somebody watches a local stack.
+type Pace time.Duration
+
+// Both schedules count, in minutes, from when the event was received.
 var (
-	// parkedRetries are when an event without an order is tried again. After the last it is IGNORED.
-	parkedRetries = []time.Duration{
-		time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
-	}
+	// parkedRetries are when an event without an order is tried again. After the last, 24 hours, it is IGNORED.
+	parkedRetries = []int{1, 5, 30, 2 * 60, 6 * 60, 24 * 60}
 	// handOffs are when an event that nobody settled is handed to the worker again; after the last, every 6 hours.
-	handOffs = []time.Duration{10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
+	handOffs = []int{10, 30, 2 * 60, 6 * 60}
 )
 
+// lastPause is how long, in minutes, the sweep waits between two looks after the schedules have ended.
+const lastPause = 6 * 60
+
 // FirstLook is when the sweep first asks what became of an event that was received at this time.
-func FirstLook(received time.Time) time.Time { return received.Add(handOffs[0]) }
+func (p Pace) FirstLook(received time.Time) time.Time { return received.Add(p.minutes(handOffs[0])) }
 
 // Park settles an event whose order is not known (yet): PARKED until the next try, or IGNORED 24 hours after the
 // event was received. It may be early, or belong to another shop on the same gateway account.
-func Park(e Event, kind, why string, at time.Time) Settlement {
+func (p Pace) Park(e Event, kind, why string, at time.Time) Settlement {
 	s := e.Settle(EventParked, kind, "", why)
-	wait, ok := after(parkedRetries, at.Sub(e.ReceivedAt))
+	wait, ok := p.after(parkedRetries, at.Sub(e.ReceivedAt))
 	if !ok {
 		s.Status = EventIgnored
-		s.Verdict = fmt.Sprintf("%s, and still so after %s", why, parkedRetries[len(parkedRetries)-1])
+		s.Verdict = fmt.Sprintf("%s, and still so after %d tries", why, len(parkedRetries))
 		return s
 	}
 	s.NextAt = e.ReceivedAt.Add(wait)
@@ -94,37 +98,29 @@ func Park(e Event, kind, why string, at time.Time) Settlement {
 // SendAgain settles an event that is about to be handed to the worker again: nothing changes but when somebody should
 // look next. It is written before the message is sent, so that one that always fails does not keep others waiting. It
 // reports false for an event that is not due, or that nobody should send by himself.
-func SendAgain(e Event, at time.Time) (Settlement, bool) {
-	if e.NextAt.IsZero() || at.Before(e.NextAt) {
+func (p Pace) SendAgain(e Event, at time.Time) (Settlement, bool) {
+	schedule := map[EventStatus][]int{EventReceived: handOffs, EventParked: parkedRetries}[e.Status]
+	if schedule == nil || e.NextAt.IsZero() || at.Before(e.NextAt) {
 		return Settlement{}, false
+	}
+	age := at.Sub(e.ReceivedAt)
+	wait, ok := p.after(schedule, age)
+	if !ok {
+		wait = age + p.minutes(lastPause) // a parked one the worker will ignore, unless there is no worker
 	}
 	s := e.Settle(e.Status, e.Type, e.OrderID, e.Verdict)
-	age, last := at.Sub(e.ReceivedAt), 6*time.Hour
-	switch e.Status {
-	case EventReceived:
-		wait, ok := after(handOffs, age)
-		if !ok {
-			wait = age + last
-		}
-		s.NextAt = e.ReceivedAt.Add(wait)
-	case EventParked:
-		wait, ok := after(parkedRetries, age)
-		if !ok {
-			wait = age + last // the worker will ignore it; this is for when there is no worker
-		}
-		s.NextAt = e.ReceivedAt.Add(wait)
-	default:
-		return Settlement{}, false
-	}
+	s.NextAt = e.ReceivedAt.Add(wait)
 	return s, true
 }
 
 // after is the first of the schedule's times that lies after age.
-func after(schedule []time.Duration, age time.Duration) (time.Duration, bool) {
-	for _, wait := range schedule {
-		if age < wait {
+func (p Pace) after(schedule []int, age time.Duration) (time.Duration, bool) {
+	for _, n := range schedule {
+		if wait := p.minutes(n); age < wait {
 			return wait, true
 		}
 	}
 	return 0, false
 }
+
+func (p Pace) minutes(n int) time.Duration { return time.Duration(n) * time.Duration(p) }

@@ -116,7 +116,7 @@ func receive(s *turns, ignores, lastReceive bool) (err error) {
 	}
 	orderID, err := s.OrderID(ctx, "razorpay", paid.Ref())
 	if errors.Is(err, payment.ErrNotFound) {
-		return settle(payment.Park(e, "payment.captured", "no order of ours", received))
+		return settle(payment.Pace(time.Minute).Park(e, "payment.captured", "no order of ours", received))
 	}
 	if err != nil {
 		return err
