@@ -25,7 +25,7 @@ func main() {
 func rootCommand(c connector) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "paidonce",
-		Short:         "Every order is paid once: fulfilled once, booked once, refunded once, never lost",
+		Short:         "Every order is paid once: fulfilled once, booked once, never lost",
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}

@@ -1,4 +1,4 @@
-// Command orders serves the shop's own calls: create an order, look at one.
+// Command orders serves the shop's own calls: create an order, look at one, close it, let a hold pass.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
 	client := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
-	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers}
+	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers, FulfilWithin: cfg.FulfilWithin}
 	h := &handler{
 		gateways: map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return client.Value(ctx) }},
 		store:    table,

@@ -36,14 +36,16 @@ func (h *handler) close(ctx context.Context, id string, r events.APIGatewayV2HTT
 }
 
 // acknowledge lets a hold pass: those of the reason that stand now, or the one about the subject. If nothing else blocks
-// the order it is fulfilled at once. [payment.ErrNotFound] if there is no such hold.
+// the order it is fulfilled at once. [payment.ErrNotFound] if there is no such hold, [apigw.ErrHoldChanged] if it is not the
+// one of the given detail any more.
 func (h *handler) acknowledge(ctx context.Context, id string, reason payment.HoldReason, r events.APIGatewayV2HTTPRequest) (payment.Order, error) {
 	var body struct {
 		By      string  `json:"by"`
 		Why     string  `json:"why"`
 		Subject *string `json:"subject"`
+		Detail  *string `json:"detail"`
 	}
-	if err := readJSON(r, &body, "by, why and perhaps subject"); err != nil {
+	if err := readJSON(r, &body, "by, why and perhaps subject and detail"); err != nil {
 		return payment.Order{}, err
 	}
 	if err := checkWords("by", body.By); err != nil {
@@ -59,6 +61,9 @@ func (h *handler) acknowledge(ctx context.Context, id string, reason payment.Hol
 	var facts []payment.Fact
 	for _, hold := range order.Derive(h.advancer.Rules).Holds {
 		if hold.Reason == reason && (body.Subject == nil || hold.Subject == *body.Subject) {
+			if body.Detail != nil && hold.Detail != *body.Detail {
+				return payment.Order{}, apigw.ErrHoldChanged
+			}
 			facts = append(facts, payment.AcknowledgedFact{
 				Hold: hold.HoldKey, Detail: hold.Detail, By: body.By, Why: body.Why, At: h.now(),
 			})

@@ -124,6 +124,12 @@ func TestAnAcknowledgementCountsForWhatThePersonSaw(t *testing.T) {
 	b.closeOrder(t, "o1", `{"reason":"out of stock"}`)
 	b.gatewaySays(t, "o1", dispute("disp_1"), captured("pay_1", 49900))
 	b.acknowledgeHold(t, "o1", "dispute", `{"by":"ann","why":"spoke to the bank"}`)
+	if status, answer := b.acknowledgeHold(t, "o1", "dispute", `{"by":"ann","why":"seen","detail":"lost in phase chargeback"}`); status != 409 {
+		t.Errorf("another detail: answered %d %v, want 409", status, answer)
+	}
+	if status, answer := b.acknowledgeHold(t, "o1", "dispute", `{"by":"ann","why":"seen","detail":"open in phase chargeback"}`); status != 200 {
+		t.Errorf("the detail as it is: answered %d %v", status, answer)
+	}
 	lost := dispute("disp_1")
 	lost.Status, lost.Deducted = payment.DisputeLost, 49900
 	b.gatewaySays(t, "o1", lost)

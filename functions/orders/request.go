@@ -66,7 +66,7 @@ func readRequest(r events.APIGatewayV2HTTPRequest, gateways map[string]func(cont
 		return q, &apigw.FieldError{Field: "id", Problem: "must be 1 to 40 letters, digits, _ . or -, and begin with a letter or digit"}
 	}
 	if q.Amount <= 0 {
-		return q, &apigw.FieldError{Field: "amount", Problem: "must be a whole number of minor units above 0"}
+		return q, &apigw.FieldError{Field: "amount", Problem: "must be a whole number of minor units above 0 and at most 1000000000000000"}
 	}
 	if !payment.IsCurrency(q.Currency) {
 		return q, &apigw.FieldError{Field: "currency", Problem: "must be an ISO 4217 code in upper case"}

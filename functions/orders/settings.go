@@ -13,6 +13,7 @@ type settings struct {
 	RazorpayKeyName   string        `env:"RAZORPAY_API_KEY_SECRET_NAME,notEmpty"`
 	RazorpayAccountID string        `env:"RAZORPAY_ACCOUNT_ID"`
 	AcceptOffers      bool          `env:"ACCEPT_OFFERS,notEmpty"`
+	FulfilWithin      time.Duration `env:"FULFIL_WITHIN,notEmpty"`
 	AttemptTimeout    time.Duration `env:"ATTEMPT_TIMEOUT,notEmpty"`
 	LogLevel          string        `env:"LOG_LEVEL"`
 }

@@ -20,7 +20,7 @@ const (
 
 // store is where events are kept.
 type store interface {
-	// DueEvents calls found with each event that is listed with the status as due before the time, soonest first, until
+	// DueEvents calls found with each event that is listed with the status as due before the time, soonest first within each shard, until
 	// found returns false. The list lags: the event itself decides.
 	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
 	// Event reads an event as it is now. [payment.ErrNotFound] if there is none.
@@ -51,26 +51,28 @@ func (h *handler) Handle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reconcile: %w", err)
 	}
-	statuses := []payment.EventStatus{payment.EventParked, payment.EventReceived}
+	statuses := []payment.EventStatus{payment.EventReceived, payment.EventParked} // ours before what may be another shop's
 	if waiting >= backlog {
-		statuses = statuses[:1]
+		statuses = statuses[1:]
 	}
 	var errs []error
 	for _, status := range statuses {
-		sent, failed, err := h.handOver(ctx, status)
+		sent, failed, finished, err := h.handOver(ctx, status)
 		errs = append(errs, err)
 		if failed > 0 {
 			errs = append(errs, fmt.Errorf("reconcile: %d %s events could not be handed over", failed, status))
 		}
-		h.log.InfoContext(ctx, "handed over", "status", string(status), "sent", sent, "failed", failed, "waiting", waiting)
+		h.log.InfoContext(ctx, "handed over", "status", string(status), "sent", sent, "failed", failed, "waiting", waiting, "finished", finished)
 	}
 	return errors.Join(errs...)
 }
 
 // handOver sends the events of a status that are due, as far as the time reaches. The next run does the rest.
-func (h *handler) handOver(ctx context.Context, status payment.EventStatus) (sent, failed int, err error) {
+func (h *handler) handOver(ctx context.Context, status payment.EventStatus) (sent, failed int, finished bool, err error) {
+	finished = true
 	err = h.store.DueEvents(ctx, status, h.now(), func(k payment.EventKey) bool {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {
+			finished = false
 			return false
 		}
 		done, err := h.sendAgain(ctx, status, k)
@@ -83,7 +85,7 @@ func (h *handler) handOver(ctx context.Context, status payment.EventStatus) (sen
 		}
 		return true
 	})
-	return sent, failed, err
+	return sent, failed, finished, err
 }
 
 // sendAgain sends one event, if it is still due. When to look next is written first, so that an event that cannot be sent

@@ -41,6 +41,7 @@ func (h *handler) unknown(ctx context.Context, t *task, ref payment.Ref) error {
 // adopt makes an order for the gateway's and returns its id, or says why not.
 func (h *handler) adopt(ctx context.Context, g gateway, t *task, gatewayOrderID string) (orderID, why string, err error) {
 	if g.Mode() != t.event.Mode {
+		t.odd = true
 		return "", fmt.Sprintf("a %s event, and the API key is a %s one", t.event.Mode, g.Mode()), nil
 	}
 	found, err := g.GatewayOrder(ctx, gatewayOrderID)
@@ -48,7 +49,7 @@ func (h *handler) adopt(ctx context.Context, g gateway, t *task, gatewayOrderID 
 	case errors.Is(err, payment.ErrNotFound):
 		return "", "the gateway does not show it to us", nil
 	case err != nil:
-		return "", "the gateway could not be asked", nil
+		return "", "", fmt.Errorf("adopt: %w", err) // tried again, and then a person hears of it
 	}
 	if id, ours := strings.CutPrefix(found.Note, h.stack+"/"); ours {
 		return "", fmt.Sprintf("it was made for order %s, which has not got it yet", id), nil

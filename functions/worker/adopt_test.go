@@ -65,7 +65,6 @@ func TestWhatIsNotAdoptedIsParked(t *testing.T) {
 		{"one of our own that was not finished", theirs(49900, "shop/o7"), "it was made for order o7, which has not got it yet"},
 		{"a test event with a live key", &fakeGateway{mode: payment.Live}, "a test event, and the API key is a live one"},
 		{"one the gateway does not have", &fakeGateway{mode: payment.Test, err: payment.ErrNotFound}, "the gateway does not show it to us"},
-		{"the gateway is down", &fakeGateway{mode: payment.Test, err: payment.ErrOutcomeUnknown}, "the gateway could not be asked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := setup(t)
@@ -75,6 +74,18 @@ func TestWhatIsNotAdoptedIsParked(t *testing.T) {
 			b.expectEvent(t, "e", payment.EventParked, "no order of ours is known for gateway order order_9: "+c.says)
 		})
 	}
+}
+
+func TestAGatewayThatCannotBeAskedFailsTheMessage(t *testing.T) {
+	b := setup(t)
+	g := &fakeGateway{mode: payment.Test, err: payment.ErrOutcomeUnknown}
+	b.adopting(g)
+	b.receive(t, "e", body("payment.captured", "9", "captured"))
+	b.expectFailed(t, b.work(t, t.Context(), message("e", maxReceives)), "m-e")
+	b.expectEvent(t, "e", payment.EventFailed, "gave up after 5 receives: adopt: outcome unknown")
+	b.adopting(theirs(49900, ""))
+	b.expectFailed(t, b.work(t, t.Context(), message("e", 1)))
+	b.expectOrder(t, "razorpay.order_9", payment.Paid, true)
 }
 
 func TestAnotherStacksOrderIsAdopted(t *testing.T) {

@@ -204,7 +204,7 @@ func (h *handler) settle(ctx context.Context, t *task, s payment.Settlement) err
 }
 
 // giveUpOnLastReceive marks the event FAILED when SQS will move its message to the dead letter queue. If even that
-// fails the row stays as it is and the sweep finds it.
+// fails the row stays as it is and reconcile finds it.
 func (h *handler) giveUpOnLastReceive(ctx context.Context, t *task) {
 	t.outcome = "failed, will be tried again"
 	if receives(t.record) < h.maxReceives {

@@ -26,7 +26,7 @@ func main() {
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
 	h := &handler{
 		store:       table,
-		advancer:    advance.Advancer{Store: table, Rules: payment.Rules{AcceptOffers: cfg.AcceptOffers}, Now: time.Now, Reserve: reserve},
+		advancer:    advance.Advancer{Store: table, Rules: payment.Rules{AcceptOffers: cfg.AcceptOffers, FulfilWithin: cfg.FulfilWithin}, Now: time.Now, Reserve: reserve},
 		decoders:    map[string]decoder{"razorpay": razorpay.Decode},
 		maxReceives: cfg.MaxReceiveCount, stack: cfg.StackName, pace: payment.Pace(cfg.RetryMinute),
 		log: logs.New(os.Stdout, cfg.LogLevel),

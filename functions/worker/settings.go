@@ -7,6 +7,7 @@ type settings struct {
 	TableName       string        `env:"TABLE_NAME,notEmpty"`
 	MaxReceiveCount int           `env:"MAX_RECEIVE_COUNT,notEmpty"`
 	AcceptOffers    bool          `env:"ACCEPT_OFFERS,notEmpty"`
+	FulfilWithin    time.Duration `env:"FULFIL_WITHIN,notEmpty"`
 	UnknownOrders   string        `env:"UNKNOWN_ORDERS,notEmpty"`
 	StackName       string        `env:"STACK_NAME,notEmpty"`
 	RazorpayAPIURL  string        `env:"RAZORPAY_API_URL,notEmpty"`

@@ -1,6 +1,6 @@
 // Package advance takes one order one step further: it reads the order, lets package payment decide, and writes the
-// whole change in one transaction. If somebody else was faster it begins again. Webhook, callback and sweep all pass
-// through it.
+// whole change in one transaction. If somebody else was faster it begins again. Whatever is
+// learned of an order, from whichever side, passes through it.
 package advance
 
 import (

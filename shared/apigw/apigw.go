@@ -68,6 +68,7 @@ var (
 	ErrDifferentOrder = errors.New("the id belongs to another order")
 	ErrFulfilled      = errors.New("fulfilled")
 	ErrClosed         = errors.New("closed")
+	ErrHoldChanged    = errors.New("the hold has changed")
 	ErrNoRoute        = errors.New("no such route")
 )
 
@@ -83,6 +84,7 @@ var statuses = []struct {
 	{ErrDifferentOrder, http.StatusConflict},
 	{ErrFulfilled, http.StatusConflict},
 	{ErrClosed, http.StatusConflict},
+	{ErrHoldChanged, http.StatusConflict},
 	{ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{payment.ErrGatewayRefused, http.StatusBadGateway},
 	{payment.ErrOutcomeUnknown, http.StatusServiceUnavailable},

@@ -9,7 +9,8 @@ import (
 	"paidonce/shared/payment"
 )
 
-// Order is the order as every answer shows it. Amounts are integers in minor units of Currency; times are UTC to the
+// Order is the order as every answer shows it. Amounts are integers in minor units, of Currency unless a hold
+// says otherwise; times are UTC to the
 // millisecond, as they are stored, and absent ones null.
 type Order struct {
 	ID             string         `json:"id"`
@@ -37,6 +38,7 @@ type Order struct {
 type Hold struct {
 	Reason       payment.HoldReason `json:"reason"`
 	Subject      string             `json:"subject"` // the payment, refund or dispute; empty: the order itself
+	Detail       string             `json:"detail"`  // what may get worse: "lost in phase chargeback", "499.00 INR"
 	Blocking     bool               `json:"blocking"`
 	Since        *time.Time         `json:"since"`
 	Acknowledged bool               `json:"acknowledged"`
@@ -74,7 +76,7 @@ func ShowOrder(o payment.Order, r payment.Rules) Order {
 	for _, h := range d.Holds {
 		history := o.Holds[h.HoldKey]
 		shown.Holds = append(shown.Holds, Hold{
-			Reason: h.Reason, Subject: h.Subject, Blocking: h.Reason.Blocking(),
+			Reason: h.Reason, Subject: h.Subject, Detail: h.Detail, Blocking: h.Reason.Blocking(),
 			Since: timeOrNull(history.Since), Acknowledged: o.Acknowledged(h),
 		})
 	}

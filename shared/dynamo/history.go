@@ -2,8 +2,11 @@ package dynamo
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -93,6 +96,9 @@ func addRow(h *payment.History, i item) error {
 		return nil
 	case strings.HasPrefix(sk.Value, changePrefix):
 		row, err := unmarshal[changeRow](i)
+		if err == nil {
+			err = row.check()
+		}
 		if err != nil {
 			return err
 		}
@@ -101,6 +107,9 @@ func addRow(h *payment.History, i item) error {
 		return err
 	}
 	row, err := unmarshal[effectRow](i)
+	if err == nil {
+		err = row.check()
+	}
 	if err != nil {
 		return err
 	}
@@ -134,6 +143,25 @@ func (s *Store) indexed(ctx context.Context, partition string) (keys []item, err
 // batchSize is the most keys that one BatchGetItem takes (AWS, BatchGetItem).
 const batchSize = 100
 
+// maxRounds is how often keys are asked for that DynamoDB did not get to.
+const maxRounds = 6
+
+// pauseBefore waits before a round of a batch read, ever longer: what DynamoDB left over it was too busy for.
+func pauseBefore(ctx context.Context, round int) error {
+	switch round {
+	case 0:
+		return nil
+	case maxRounds:
+		return errors.New("too busy to read all rows")
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rand.N(50 * time.Millisecond << round)):
+		return nil
+	}
+}
+
 // eventsWithoutBodies reads event rows but for their bodies.
 func (s *Store) eventsWithoutBodies(ctx context.Context, keys []item) (events []payment.Event, err error) {
 	for len(keys) > 0 {
@@ -144,7 +172,10 @@ func (s *Store) eventsWithoutBodies(ctx context.Context, keys []item) (events []
 			ExpressionAttributeNames: map[string]string{"#status": "status", "#mode": "mode"},
 		}}
 		keys = keys[n:]
-		for len(wanted) > 0 {
+		for round := 0; len(wanted) > 0; round++ {
+			if err := pauseBefore(ctx, round); err != nil {
+				return nil, err
+			}
 			out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: wanted})
 			if err != nil {
 				return nil, err

@@ -14,7 +14,7 @@ import (
 var allowed = map[string]bool{
 	slog.TimeKey: true, slog.LevelKey: true, slog.MessageKey: true,
 	"attempt": true, "batch": true, "bytes": true, "duplicate": true, "event": true, "event_type": true,
-	"failed": true, "gateway": true, "message_id": true, "mode": true, "order": true, "outcome": true,
+	"failed": true, "finished": true, "sent": true, "waiting": true, "gateway": true, "message_id": true, "mode": true, "order": true, "outcome": true,
 	"receive_count": true, "request_id": true, "resent": true, "status": true, "verdict": true, "verified_by": true,
 	"error": true, "stack": true, "took_ms": true, "version": true, "gateway_order": true, "route": true,
 }

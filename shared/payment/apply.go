@@ -91,6 +91,7 @@ func (d *Draft) Full() bool { return d.owing.more }
 // Decide moves the order's status and says what follows from all that was learned.
 func (d *Draft) Decide(r Rules, at time.Time) Outcome {
 	o, out := d.order, Outcome{Learned: d.learned}
+	d.owing.version = o.Version + 1
 	out.Moves = o.walk(o.Derive(r).Status, at)
 	d.owing.owe(&o, o.Derive(r), out.Moves, at)
 	out.Effects, out.More = d.owing.effects, d.owing.more

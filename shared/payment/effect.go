@@ -78,7 +78,8 @@ func (Notification) effect()   {}
 // owing collects the effects of one change and keeps them within what a transaction carries.
 type owing struct {
 	effects []Effect
-	more    bool // something had to wait for the next transaction
+	more    bool  // something had to wait for the next transaction
+	version int64 // of the order that the change makes: what is corrected twice is corrected in two versions
 }
 
 // add takes the effects together or not at all, and reports which.
@@ -176,7 +177,7 @@ func (w *owing) book(booked *Money, truth Money, first LedgerEntry) {
 	if *booked != (Money{}) {
 		entries = nil
 		for _, change := range booked.to(truth) {
-			kind := fmt.Sprintf("%s%s%d_%s_%s", first.Type, correctedTo, truth.Amount, truth.Currency, change.Currency)
+			kind := fmt.Sprintf("%s%s%d_%s_%s_v%d", first.Type, correctedTo, truth.Amount, truth.Currency, change.Currency, w.version)
 			entries = append(entries, LedgerEntry{first.SubjectID, LedgerType(kind), first.PaymentID, change})
 		}
 	}

@@ -1,7 +1,6 @@
 package payment
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -15,7 +14,7 @@ type EventKey struct {
 func (k EventKey) String() string { return k.Gateway + "/" + k.ID }
 
 // EventStatus says what became of a delivered event. Only APPLIED is final: everything else may still be applied by
-// a redrive, a replay or the sweep.
+// a redrive, a replay or reconcile.
 type EventStatus string
 
 // The event statuses.
@@ -75,21 +74,24 @@ var (
 	handOffs = []int{10, 30, 2 * 60, 6 * 60}
 )
 
-// lastPause is how long, in minutes, the sweep waits between two looks after the schedules have ended.
+// lastPause is how long, in minutes, reconcile waits between two looks after the schedules have ended.
 const lastPause = 6 * 60
 
-// FirstLook is when the sweep first asks what became of an event that was received at this time.
+// FirstLook is when reconcile first asks what became of an event that was received at this time.
 func (p Pace) FirstLook(received time.Time) time.Time { return received.Add(p.minutes(handOffs[0])) }
 
-// Park settles an event whose order is not known (yet): PARKED until the next try, or IGNORED 24 hours after the
-// event was received. It may be early, or belong to another shop on the same gateway account.
+// Park settles an event whose order is not known (yet): PARKED until the next try, or IGNORED if it was PARKED before and
+// the last try, after 24 hours, is over. It may be early, or belong to another shop on the same gateway account.
 func (p Pace) Park(e Event, kind, why string, at time.Time) Settlement {
 	s := e.Settle(EventParked, kind, "", why)
-	wait, ok := p.after(parkedRetries, at.Sub(e.ReceivedAt))
-	if !ok {
-		s.Status = EventIgnored
-		s.Verdict = fmt.Sprintf("%s, and still so after %d tries", why, len(parkedRetries))
+	age := at.Sub(e.ReceivedAt)
+	wait, ok := p.after(parkedRetries, age)
+	if !ok && e.Status == EventParked {
+		s.Status, s.Verdict = EventIgnored, why+", and still so at the last try"
 		return s
+	}
+	if !ok { // it comes to the worker late for the first time: what it waits for may be in the same batch
+		wait = age + p.minutes(parkedRetries[0])
 	}
 	s.NextAt = e.ReceivedAt.Add(wait)
 	return s

@@ -58,7 +58,7 @@ var disputePhaseRank = map[DisputePhase]int{
 	PhaseFraud: 0, PhaseRetrieval: 1, PhaseChargeback: 2, PhasePreArbitration: 3, PhaseArbitration: 4,
 }
 
-// Status is where an order stands. Orders move only along [Status.next].
+// Status is where an order stands. Orders move only along the table next.
 type Status string
 
 // The order statuses.

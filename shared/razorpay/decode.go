@@ -25,7 +25,7 @@ func Decode(body []byte) (payment.Notice, error) {
 	return event, err
 }
 
-// Reduce returns a small body (under 2 KiB) that decodes to the same [Event], for a body too big to be kept whole. It
+// Reduce returns a small body (under 2 KiB) that decodes to the same [payment.Notice], for a body too big to be kept whole. It
 // fails where Decode does.
 func Reduce(body []byte) ([]byte, error) {
 	e, _, err := read(body)

@@ -4,6 +4,7 @@ package secret
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -52,7 +53,10 @@ func (s *Secret[T]) Value(ctx context.Context) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.now(); now.Sub(s.fetchedAt) >= lifetime && now.Sub(s.askedAt) >= refreshPause {
-		_ = s.fetch(ctx) // the last good value serves; the next call after the pause tries again
+		if err := s.fetch(ctx); err != nil {
+			// The last good value serves; the next call after the pause tries again.
+			slog.WarnContext(ctx, "secret not read again", "error", err.Error())
+		}
 	}
 	return s.value
 }
