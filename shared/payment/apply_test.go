@@ -213,7 +213,7 @@ func TestMoneyString(t *testing.T) {
 }
 
 func TestPark(t *testing.T) {
-	e := payment.Event{Key: payment.EventKey{Gateway: "razorpay", ID: "e"}, ReceivedAt: day}
+	e := payment.Event{Key: payment.EventKey{Gateway: "razorpay", ID: "e"}, Status: payment.EventParked, ReceivedAt: day}
 	for _, c := range []struct{ age, next string }{
 		{"0s", "1m"}, {"59s", "1m"}, {"1m", "5m"}, {"10m", "30m"}, {"45m", "2h"}, {"3h", "6h"}, {"23h", "24h"}, {"24h", ""},
 	} {
@@ -225,5 +225,42 @@ func TestPark(t *testing.T) {
 		if s.Status != status || !s.NextAt.Equal(next) {
 			t.Errorf("at age %s: %s, next at %s; want %s, next at %s", c.age, s.Status, s.NextAt, status, next)
 		}
+	}
+}
+
+// TestAnEventThatComesLateIsParkedFirst: after days without a worker, what an event waits for may be in the same batch.
+func TestAnEventThatComesLateIsParkedFirst(t *testing.T) {
+	e := payment.Event{Key: payment.EventKey{Gateway: "razorpay", ID: "e"}, Status: payment.EventReceived, ReceivedAt: day}
+	late := day.Add(50 * time.Hour)
+	s := payment.Pace(time.Minute).Park(e, "refund.processed", "unknown", late)
+	if s.Status != payment.EventParked || !s.NextAt.Equal(late.Add(time.Minute)) {
+		t.Errorf("%s, next at %s; want PARKED for another minute", s.Status, s.NextAt)
+	}
+}
+
+// TestCorrectionsNeverShareARow: the loss of a dispute can go up and down, and every correction is an entry of its own.
+func TestCorrectionsNeverShareARow(t *testing.T) {
+	o := scenario{}.order()
+	var sum int64
+	seen := map[payment.LedgerType]bool{}
+	for i, f := range []struct{ amount, deducted int64 }{{100, 0}, {150, 0}, {150, 100}, {150, 150}} {
+		fact := payment.DisputeFact{
+			ID: "d1", PaymentID: "A", Status: payment.DisputeLost, Phase: payment.PhaseChargeback, Amount: inr(f.amount), Deducted: f.deducted,
+		}
+		out := payment.Apply(o, facts{fact}, payment.Rules{}, day)
+		for _, e := range out.Effects {
+			if entry, ok := e.(payment.LedgerEntry); ok {
+				if seen[entry.Type] {
+					t.Errorf("step %d: entry %s is written again", i, entry.Type)
+				}
+				seen[entry.Type] = true
+				sum += entry.Amount.Amount
+			}
+		}
+		o = out.Order
+		o.Version++
+	}
+	if sum != 150 {
+		t.Errorf("the ledger says %d were lost, want 150", sum)
 	}
 }
