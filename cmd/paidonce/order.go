@@ -14,9 +14,9 @@ import (
 	"paidonce/shared/payment"
 )
 
-// What ids must look like to be part of a path. The application takes no other order id.
+// What must be so of what goes into a path. An order's id may be longer than POST /orders takes: adopted orders' are.
 var (
-	fitOrderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
+	fitOrderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$`)
 	fitReason  = regexp.MustCompile(`^[a-z_]{1,40}$`)
 )
 
