@@ -20,9 +20,10 @@ import (
 const (
 	module = "paidonce"
 
-	awsSDK       = "github.com/aws/aws-sdk-go-v2"
-	lambdaEvents = "github.com/aws/aws-lambda-go/events"
-	lambdaStart  = "github.com/aws/aws-lambda-go/lambda"
+	awsSDK        = "github.com/aws/aws-sdk-go-v2"
+	lambdaEvents  = "github.com/aws/aws-lambda-go/events"
+	lambdaContext = "github.com/aws/aws-lambda-go/lambdacontext" // which invocation this is
+	lambdaStart   = "github.com/aws/aws-lambda-go/lambda"
 
 	// maxMainLines is how long a function's main.go may be: it wires, and decides nothing.
 	maxMainLines = 40
@@ -61,7 +62,7 @@ var places = []place{
 	{
 		packages: "functions/*",
 		ours:     []string{"payment", "advance", "razorpay", "dynamo", "queue", "apigw", "secret", "awsclient", "env", "logs"},
-		outside:  []string{lambdaEvents},
+		outside:  []string{lambdaEvents, lambdaContext},
 		inMain:   []string{awsSDK, lambdaStart},
 	},
 	{packages: "cmd/*", anything: true},

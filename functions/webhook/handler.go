@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"paidonce/shared/apigw"
 	"paidonce/shared/payment"
@@ -106,7 +107,9 @@ func (h *handler) receive(ctx context.Context, r events.APIGatewayV2HTTPRequest)
 		return delivery{}, apigw.ErrBadSignature
 	}
 	e := h.event(name, body, verified)
-	e.Delivery = r.RequestContext.RequestID
+	if invocation, ok := lambdacontext.FromContext(ctx); ok {
+		e.Delivery = invocation.AwsRequestID
+	}
 	d, err := h.keep(ctx, g, e)
 	if err != nil || d.duplicate && !d.resent {
 		return d, err

@@ -38,7 +38,7 @@ type Event struct {
 	SHA256     string // hex digest of the body as received
 	VerifiedBy string // label of the secret that verified it
 	Mode       Mode
-	Delivery   string // id of the request that brought it first
+	Delivery   string // id of the invocation that stored it
 	Attempts   int    // how often it was settled
 	ReceivedAt time.Time
 	NextAt     time.Time // when somebody should look again; zero if nobody need
