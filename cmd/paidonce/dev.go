@@ -103,15 +103,15 @@ func announce(checkout string, info localaws.Info, o devOptions) (end func() err
 	if err := writeSAMEnvironment(checkout, info); err != nil {
 		return nil, err
 	}
-	end = func() error { return errors.Join(localaws.RemoveInfo(checkout), removeSAMEnvironment(checkout)) }
+	remove := func() error { return errors.Join(localaws.RemoveInfo(checkout), removeSAMEnvironment(checkout)) }
 	if o.containerBridge == "" {
-		return end, nil
+		return remove, nil
 	}
 	server, err := serveContainers(o.containerBridge, info)
 	if err != nil {
-		return nil, errors.Join(err, end())
+		return nil, errors.Join(err, remove())
 	}
-	return func() error { return errors.Join(server.Close(), end()) }, nil
+	return func() error { return errors.Join(server.Close(), remove()) }, nil
 }
 
 // portsAreFree refuses to start what would fail minutes later.
