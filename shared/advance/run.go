@@ -57,8 +57,8 @@ func (r *run) done(keys []payment.EventKey) {
 	}
 }
 
-// maxCorrections bounds what a table that contradicts itself can make us do: one correction for each fact, which a sweep
-// over many failed attempts may well need, and some.
+// maxCorrections bounds what a table that contradicts itself can make us do: one correction for each fact, which an
+// order with many failed attempts may well need, and some.
 func (r *run) maxCorrections() int {
 	n := 100
 	for _, p := range r.steps {

@@ -8,7 +8,8 @@ import (
 	"paidonce/shared/payment"
 )
 
-// This file is the table. Every key is built here and nowhere else.
+// This file is the table. Every key that the application uses is built here; only the tour and the proofs, which bring
+// about what should not happen, name a row by hand.
 //
 //	entity           pk                               sk                       index1 (sparse, KEYS_ONLY)
 //	event            EVENT#<gateway>#<event id>       EVENT                    RECEIVED  DUE#event#<shard>  / next look

@@ -1,8 +1,6 @@
 package payment
 
-import (
-	"time"
-)
+import "time"
 
 // EventKey names one event of one gateway, across deliveries.
 type EventKey struct {
