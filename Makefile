@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: help tools run demo build deploy test proofs race lint vulncheck clean need-go need-python
+.PHONY: help tools run demo build deploy test browser proofs race lint vulncheck clean need-go need-python
 
 PYTHON ?= python3
 ARGS   ?=
@@ -27,7 +27,7 @@ help: ## list the targets
 
 run: need-go $(TOOLS) ## run everything locally, walk one order through it, keep serving until Ctrl-C
 	@go build -o $(CLI) ./cmd/paidonce
-	@exec $(CLI) dev --api-port 8780 --gateway-port 8781 --aws-port 8782 $(ARGS)
+	@exec $(CLI) dev --api-port 8780 --gateway-port 8781 --aws-port 8782 --shop-port 8783 $(ARGS)
 
 demo: need-go $(TOOLS) ## the same walk without staying; exit status 0 only if every step ended as promised
 	@go build -o $(CLI) ./cmd/paidonce
@@ -35,6 +35,9 @@ demo: need-go $(TOOLS) ## the same walk without staying; exit status 0 only if e
 
 test: lint ## the linters, then all tests, on the local stack too
 	go test ./...
+
+browser: need-go $(TOOLS) ## drive the checkout page with a headless Chromium; needs one (ARGS=-update takes the picture in docs anew)
+	go test -tags browser -count=1 -run Browser ./cmd/paidonce $(ARGS)
 
 proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
 	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \

@@ -66,6 +66,7 @@ func inWorld(run func() int) (int, error) {
 			"RazorpayApiUrl": url, "RazorpayAccountId": accountID, "AttemptTimeoutMilliseconds": "1100",
 			"WorkerTimeoutSeconds": "10", "VisibilityTimeoutSeconds": "2", "MaxReceiveCount": fmt.Sprint(maxReceives),
 			"UnknownOrders": "adopt", "RetryMinuteSeconds": "1", "SweepRate": "rate(1 hour)",
+			"ConfirmCapture": fmt.Sprint("above:", confirmAbove), "CheckoutReturnUrl": shopPage,
 		},
 	})
 	if err != nil {

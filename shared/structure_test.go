@@ -43,6 +43,7 @@ type place struct {
 var places = []place{
 	{packages: "shared/payment"},
 	{packages: "shared/advance", ours: []string{"payment"}},
+	{packages: "shared/refund", ours: []string{"payment", "advance"}},
 
 	// Adapters know one outside thing each, and never each other.
 	{packages: "shared/razorpay", ours: []string{"payment"}},
@@ -61,7 +62,7 @@ var places = []place{
 
 	{
 		packages: "functions/*",
-		ours:     []string{"payment", "advance", "razorpay", "dynamo", "queue", "apigw", "secret", "awsclient", "env", "logs"},
+		ours:     []string{"payment", "advance", "refund", "razorpay", "dynamo", "queue", "apigw", "secret", "awsclient", "env", "logs"},
 		outside:  []string{lambdaEvents, lambdaContext},
 		inMain:   []string{awsSDK, lambdaStart},
 	},

@@ -68,42 +68,62 @@ func (c apiClient) acknowledge(ctx context.Context, id string, hold payment.Hold
 	return callAPI[apigw.Order](ctx, c, http.MethodPost, "/orders/"+id+"/holds/"+string(hold)+"/acknowledge", a)
 }
 
+// refundAsk is the body that asks for money back.
+type refundAsk struct {
+	ID        string `json:"id"`
+	Amount    int64  `json:"amount"`
+	PaymentID string `json:"payment_id,omitempty"` // may be empty where only one payment can be meant
+}
+
+// refund asks for money of an order back. made is whether this call made the refund: asked again by the same id it is
+// false, and the refund the same.
+func (c apiClient) refund(ctx context.Context, orderID string, a refundAsk) (r apigw.RefundRequest, made bool, err error) {
+	status, err := c.exchange(ctx, http.MethodPost, "/orders/"+orderID+"/refunds", a, &r)
+	return r, status == http.StatusCreated, err
+}
+
 // callAPI sends body as JSON, unless it is nil, and decodes the answer.
 func callAPI[T any](ctx context.Context, c apiClient, method, path string, body any) (answer T, err error) {
+	_, err = c.exchange(ctx, method, path, body, &answer)
+	return answer, err
+}
+
+// exchange is callAPI for those to whom the status of a success matters.
+func (c apiClient) exchange(ctx context.Context, method, path string, body, answer any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	var sent []byte
 	if body != nil {
 		if sent, err = json.Marshal(body); err != nil {
-			return answer, err
+			return 0, err
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(sent))
 	if err != nil {
-		return answer, err
+		return 0, err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if err := c.sign(ctx, request, sent); err != nil {
-		return answer, err
+		return 0, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return answer, err
+		return 0, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return answer, err
+		return 0, err
 	}
 	if response.StatusCode >= 300 {
-		return answer, newRefusal(response.StatusCode, text)
+		return response.StatusCode, newRefusal(response.StatusCode, text)
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return answer, fmt.Errorf("%s %s: the answer is not what this release knows: %w", method, path, err)
+	if err := json.Unmarshal(text, answer); err != nil {
+		return response.StatusCode, fmt.Errorf("%s %s: the answer is not what this release knows: %w", method, path, err)
 	}
-	return answer, nil
+	return response.StatusCode, nil
 }
 
 // newRefusal reads our own error body. Any other stays unread: API Gateway's may repeat what was signed.

@@ -27,10 +27,10 @@ var localParameters = map[string]string{
 }
 
 type devOptions struct {
-	demo                          bool
-	apiPort, gatewayPort, awsPort int
-	containerBridge               string
-	parameters                    map[string]string
+	demo                                    bool
+	apiPort, gatewayPort, awsPort, shopPort int
+	containerBridge                         string
+	parameters                              map[string]string
 }
 
 func devCommand() *cobra.Command {
@@ -38,8 +38,9 @@ func devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the local stack and a simulated gateway, and walk one order through them",
-		Long: `Run the whole application on this machine: the real template.yaml on a local emulator, and a simulated gateway in the
-place of Razorpay. Walk one order through, saying at each step what happened, then keep serving until interrupted.`,
+		Long: `Run the whole application on this machine: the real template.yaml on a local emulator, a simulated gateway in the place
+of Razorpay, and a demo shop with a checkout page. Walk one order through, saying at each step what happened, then keep
+serving until interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), o) },
 	}
@@ -47,6 +48,7 @@ place of Razorpay. Walk one order through, saying at each step what happened, th
 	cmd.Flags().IntVar(&o.apiPort, "api-port", 0, "port of the application's HTTP API (0: any free one)")
 	cmd.Flags().IntVar(&o.gatewayPort, "gateway-port", 0, "port of the simulated gateway (0: any free one)")
 	cmd.Flags().IntVar(&o.awsPort, "aws-port", 0, "port of the local AWS services (0: any free one)")
+	cmd.Flags().IntVar(&o.shopPort, "shop-port", 0, "port of the demo shop's checkout page (0: any free one)")
 	cmd.Flags().StringVar(&o.containerBridge, "container-bridge", "",
 		"address of Docker's bridge, on Linux, for the containers of sam local invoke (often 172.17.0.1)")
 	cmd.Flags().StringToStringVar(&o.parameters, "parameter", nil, "a parameter of template.yaml, as UnknownOrders=adopt")
@@ -65,7 +67,7 @@ func dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	c := &console{out: os.Stdout}
-	c.title("Starting: the application on a local emulator, and a simulated gateway")
+	c.title("Starting: the application on a local emulator, a simulated gateway, and a demo shop")
 	world, err := startWorld(ctx, c, checkout, o)
 	if err != nil {
 		return interrupted(ctx, err)
@@ -116,7 +118,9 @@ func announce(checkout string, info localaws.Info, o devOptions) (end func() err
 
 // portsAreFree refuses to start what would fail minutes later.
 func (o devOptions) portsAreFree() error {
-	for flag, port := range map[string]int{"--api-port": o.apiPort, "--gateway-port": o.gatewayPort, "--aws-port": o.awsPort} {
+	for flag, port := range map[string]int{
+		"--api-port": o.apiPort, "--gateway-port": o.gatewayPort, "--aws-port": o.awsPort, "--shop-port": o.shopPort,
+	} {
 		if port == 0 {
 			continue
 		}
@@ -148,10 +152,11 @@ func noOtherStack(checkout string) error {
 	return fmt.Errorf("a local stack of this checkout is already running (process %d, %s): stop it with Ctrl-C there first", info.PID, info.APIURL)
 }
 
-// world is everything that runs: the application and the gateway, each knowing the other's address.
+// world is everything that runs: the application, the gateway and the shop, each knowing the others' addresses.
 type world struct {
 	stack   *localaws.Stack
 	gateway *razorpaytest.Gateway
+	front   *storefront
 }
 
 func startWorld(ctx context.Context, c *console, checkout string, o devOptions) (_ *world, err error) {
@@ -169,7 +174,10 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 	if err != nil {
 		return nil, err
 	}
-	parameters := map[string]string{"RazorpayApiUrl": gatewayURL}
+	if w.front, err = rentStorefront(o.shopPort); err != nil {
+		return nil, err
+	}
+	parameters := map[string]string{"RazorpayApiUrl": gatewayURL, "CheckoutReturnUrl": w.front.url + "/"}
 	maps.Copy(parameters, localParameters)
 	maps.Copy(parameters, o.parameters)
 	err = c.steps(func(begin func(step string)) error {
@@ -183,13 +191,18 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 	}
 	w.stack.GatewayURL = gatewayURL
 	w.gateway.SetWebhookURL(w.stack.APIURL + "/webhooks/razorpay")
+	w.front.open(&shop{api: apiClient{w.stack.APIURL, w.stack.Config()}, gateway: w.gateway, log: os.Stderr})
 	return w, nil
 }
 
 func (w *world) close() error {
-	w.gateway.Close()
-	if w.stack == nil {
-		return nil
+	var errs []error
+	if w.front != nil {
+		errs = append(errs, w.front.close())
 	}
-	return w.stack.Close()
+	w.gateway.Close()
+	if w.stack != nil {
+		errs = append(errs, w.stack.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -67,7 +67,7 @@ func TestTakenPortsAreNamed(t *testing.T) {
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	for flag, o := range map[string]devOptions{
-		"--api-port": {apiPort: port}, "--gateway-port": {gatewayPort: port}, "--aws-port": {awsPort: port},
+		"--api-port": {apiPort: port}, "--gateway-port": {gatewayPort: port}, "--aws-port": {awsPort: port}, "--shop-port": {shopPort: port},
 	} {
 		err := o.portsAreFree()
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d of 127.0.0.1 is in use", port)) || !strings.Contains(err.Error(), flag) {

@@ -28,10 +28,11 @@ type tourist struct {
 }
 
 const (
-	firstOrder  = "first-order"
-	secondOrder = "second-order"
-	tryOrder    = "try-it"
-	price       = 49900 // paise
+	firstOrder   = "first-order"
+	browserOrder = "browser-order"
+	secondOrder  = "second-order"
+	tryOrder     = "try-it"
+	price        = 49900 // paise
 )
 
 func newTourist(c *console, w *world) *tourist {
@@ -41,7 +42,7 @@ func newTourist(c *console, w *world) *tourist {
 // tour is the guided walk.
 func (t *tourist) tour(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		t.create, t.pay, t.repeat, t.bothEvents, t.forge, t.deadLetter,
+		t.create, t.pay, t.comeBack, t.giveBack, t.repeat, t.bothEvents, t.forge, t.deadLetter,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -224,11 +225,13 @@ func (t *tourist) tryYourself(ctx context.Context) error {
 	}
 	body := capturedBody(*o.GatewayOrderID, "pay_TryItYourself", t.stack.AccountID)
 	t.title("Now you")
-	t.say(`webhook URL   %[1]s/webhooks/razorpay
+	t.say(`Open %[7]s in a browser: pay, fail, pay twice, close the tab, refund, and watch the order change.
+
+webhook URL   %[1]s/webhooks/razorpay
 gateway       %[2]s   (POST /_sim/payments pays an order)
 all addresses .local/stack.json
 
-Pay order %[3]s yourself, as often as you like, and look at it:
+Or pay order %[3]s by hand, as often as you like, and look at it:
 
 curl -s %[1]s/webhooks/razorpay \
   -H 'content-type: application/json' -H 'x-razorpay-event-id: evt_try_1' \
@@ -238,7 +241,8 @@ curl -s %[1]s/webhooks/razorpay \
 curl -s %[1]s/orders/%[3]s
 %[6]s order explain %[3]s
 
-Ctrl-C ends it all.`, t.stack.APIURL, t.stack.GatewayURL, tryOrder, razorpay.Sign([]byte(body), t.stack.WebhookSecret), body, os.Args[0])
+Ctrl-C ends it all.`, t.stack.APIURL, t.stack.GatewayURL, tryOrder, razorpay.Sign([]byte(body), t.stack.WebhookSecret), body, os.Args[0],
+		t.front.url)
 	return nil
 }
 

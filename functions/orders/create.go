@@ -33,6 +33,7 @@ func (h *handler) create(ctx context.Context, request request) (events.APIGatewa
 	g := h.gateways[request.Gateway](ctx)
 	wanted := wanted{payment.NewOrder(request.ID, request.money(), request.Gateway, g.Mode(), h.now())}
 	wanted.Account, wanted.Partial, wanted.Notes = h.account, request.Partial, request.Notes
+	wanted.DueAt = wanted.NextLook(h.advancer.Rules, h.now())
 
 	status := http.StatusCreated
 	order, err := h.store.CreateOrder(ctx, wanted.Order)
@@ -79,8 +80,7 @@ func (h *handler) open(ctx context.Context, g gateway, wanted wanted, order paym
 			return payment.Order{}, err
 		}
 	}
-	opened := order
-	opened.GatewayOrderID, opened.UpdatedAt = gatewayOrderID, h.now()
+	opened := order.Opened(gatewayOrderID, h.advancer.Rules, h.now())
 	err := h.store.Commit(ctx, payment.Commit{
 		Order:   opened,
 		Effects: []payment.Effect{payment.OrderPointer{GatewayOrderID: gatewayOrderID}},

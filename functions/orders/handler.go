@@ -50,9 +50,6 @@ type handler struct {
 	now      func() time.Time
 }
 
-// maxStoredID is longer than the id of any order, adopted ones included, and shorter than what DynamoDB refuses as a key.
-const maxStoredID = 200
-
 // Handle serves the shop's own routes. Who may call them is API Gateway's affair (AWS_IAM).
 func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 	response, orderID, err := h.route(ctx, r)
@@ -74,9 +71,9 @@ func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) 
 }
 
 func (h *handler) route(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, string, error) {
-	id := r.PathParameters["id"]
-	if len(id) > maxStoredID {
-		return events.APIGatewayV2HTTPResponse{}, "", payment.ErrNotFound
+	id, err := apigw.OrderID(r)
+	if err != nil {
+		return events.APIGatewayV2HTTPResponse{}, "", err
 	}
 	switch r.RouteKey {
 	case "POST /orders":

@@ -15,7 +15,6 @@ import (
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
 	"paidonce/shared/logs"
-	"paidonce/shared/payment"
 	"paidonce/shared/razorpay"
 	"paidonce/shared/secret"
 )
@@ -26,11 +25,10 @@ func main() {
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
 	client := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
-	rules := payment.Rules{AcceptOffers: cfg.AcceptOffers, FulfilWithin: cfg.FulfilWithin}
 	h := &handler{
 		gateways: map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return client.Value(ctx) }},
 		store:    table,
-		advancer: advance.Advancer{Store: table, Rules: rules, Now: time.Now, Reserve: reserve},
+		advancer: advance.Advancer{Store: table, Rules: cfg.Rules(), Now: time.Now, Reserve: reserve},
 		account:  cfg.RazorpayAccountID,
 		stack:    cfg.StackName,
 		log:      logs.New(os.Stdout, cfg.LogLevel),

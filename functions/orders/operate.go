@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -13,19 +11,16 @@ import (
 	"paidonce/shared/payment"
 )
 
-// maxWords is the longest text, in characters, that a person may leave with an order.
-const maxWords = 500
-
 // close releases the order's stock: money that covers it after this is held, and never fulfils it by itself. The second
 // time it does nothing. [apigw.ErrFulfilled] if the goods are gone.
 func (h *handler) close(ctx context.Context, id string, r events.APIGatewayV2HTTPRequest) (payment.Order, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := readJSON(r, &body, "a reason"); err != nil {
+	if err := apigw.ReadJSON(r, &body, "a reason"); err != nil {
 		return payment.Order{}, err
 	}
-	if err := checkWords("reason", body.Reason); err != nil {
+	if err := apigw.CheckWords("reason", body.Reason); err != nil {
 		return payment.Order{}, err
 	}
 	order, err := h.learn(ctx, id, payment.ClosedFact{Reason: body.Reason, At: h.now()})
@@ -45,13 +40,13 @@ func (h *handler) acknowledge(ctx context.Context, id string, reason payment.Hol
 		Subject *string `json:"subject"`
 		Detail  *string `json:"detail"`
 	}
-	if err := readJSON(r, &body, "by, why and perhaps subject and detail"); err != nil {
+	if err := apigw.ReadJSON(r, &body, "by, why and perhaps subject and detail"); err != nil {
 		return payment.Order{}, err
 	}
-	if err := checkWords("by", body.By); err != nil {
+	if err := apigw.CheckWords("by", body.By); err != nil {
 		return payment.Order{}, err
 	}
-	if err := checkWords("why", body.Why); err != nil {
+	if err := apigw.CheckWords("why", body.Why); err != nil {
 		return payment.Order{}, err
 	}
 	order, err := h.store.Order(ctx, id)
@@ -91,14 +86,4 @@ func (h *handler) timeline(ctx context.Context, id string) (events.APIGatewayV2H
 		return events.APIGatewayV2HTTPResponse{}, err
 	}
 	return apigw.JSON(http.StatusOK, apigw.ShowTimeline(order, history, h.advancer.Rules)), nil
-}
-
-func checkWords(field, text string) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return &apigw.FieldError{Field: field, Problem: "is missing"}
-	case utf8.RuneCountInString(text) > maxWords:
-		return &apigw.FieldError{Field: field, Problem: "is too long"}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"paidonce/shared/apigw"
 	"paidonce/shared/payment"
 )
 
@@ -175,7 +176,7 @@ func TestCloseAfterFulfilmentIsRefused(t *testing.T) {
 func TestOperatingNamesTheFieldAtFault(t *testing.T) {
 	b := setup()
 	b.create(t, good)
-	long := strings.Repeat("x", maxWords+1)
+	long := strings.Repeat("x", apigw.MaxWords+1)
 	for _, c := range []struct{ field, reason, body string }{
 		{"reason", "", `{}`}, {"reason", "", `{"reason":" "}`}, {"reason", "", `{"reason":"` + long + `"}`}, {"body", "", `{"why":"x"}`}, {"body", "", ``},
 		{"by", "short", `{"why":"x"}`}, {"why", "short", `{"by":"x"}`}, {"subject", "short", `{"by":"x","why":"x","subject":7}`},

@@ -149,7 +149,7 @@ func (h *handler) keep(ctx context.Context, g gateway, e payment.Event) (deliver
 	}
 	if errors.Is(err, payment.ErrEventExists) && stored.SHA256 != e.SHA256 {
 		// The event id is not signed, so neither of the two bodies may be dropped.
-		h.log.WarnContext(ctx, "event id with another body", "event", e.Key.String())
+		h.log.LogAttrs(ctx, slog.LevelWarn, "event id with another body", slog.String("event", e.Key.String()))
 		e.Key.ID += "!" + e.SHA256
 		stored, err = h.store.PutEvent(ctx, e)
 	}

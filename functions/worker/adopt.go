@@ -12,10 +12,12 @@ import (
 // adopted is the setting of UNKNOWN_ORDERS with which the worker makes orders of ours for those that it does not know.
 const adopted = "adopt"
 
-// gateway is what adopting needs of a payment gateway.
+// gateway is what adopting and confirming need of a payment gateway.
 type gateway interface {
 	// Mode is the mode of the API key.
 	Mode() payment.Mode
+	// OrderPayments reads all payments of an order, failed ones included.
+	OrderPayments(ctx context.Context, gatewayOrderID string) ([]payment.PaymentFact, error)
 	// GatewayOrder reads an order, whoever created it. [payment.ErrNotFound] if there is none.
 	GatewayOrder(ctx context.Context, id string) (payment.GatewayOrder, error)
 }
@@ -24,7 +26,7 @@ type gateway interface {
 // it, or else park the event.
 func (h *handler) unknown(ctx context.Context, t *task, ref payment.Ref) error {
 	why := "no order of ours is known for " + ref.String()
-	if open := h.gateways[t.key.Gateway]; open != nil && ref.GatewayOrderID != "" {
+	if open := h.gateways[t.key.Gateway]; h.adopts && open != nil && ref.GatewayOrderID != "" {
 		orderID, reason, err := h.adopt(ctx, open(ctx), t, ref.GatewayOrderID)
 		if err != nil {
 			return err

@@ -10,10 +10,11 @@ import (
 
 // fakeGateway has one order.
 type fakeGateway struct {
-	mode  payment.Mode
-	order payment.GatewayOrder
-	err   error
-	asked int
+	mode     payment.Mode
+	order    payment.GatewayOrder
+	payments []payment.PaymentFact
+	err      error
+	asked    int
 }
 
 func (g *fakeGateway) Mode() payment.Mode { return g.mode }
@@ -23,8 +24,13 @@ func (g *fakeGateway) GatewayOrder(context.Context, string) (payment.GatewayOrde
 	return g.order, g.err
 }
 
+func (g *fakeGateway) OrderPayments(context.Context, string) ([]payment.PaymentFact, error) {
+	g.asked++
+	return g.payments, g.err
+}
+
 func (b *bundle) adopting(g *fakeGateway) {
-	b.stack = "shop"
+	b.stack, b.adopts = "shop", true
 	b.gateways = map[string]func(context.Context) gateway{"razorpay": func(context.Context) gateway { return g }}
 }
 

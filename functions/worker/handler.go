@@ -40,7 +40,8 @@ type handler struct {
 	store       store
 	advancer    advance.Advancer
 	decoders    map[string]decoder                       // by gateway
-	gateways    map[string]func(context.Context) gateway // whose unknown orders are adopted; nil: none's
+	gateways    map[string]func(context.Context) gateway // by name; nil: none is ever asked
+	adopts      bool                                     // unknown orders of these gateways become ours
 	stack       string                                   // marks the orders at the gateway that are of our making
 	pace        payment.Pace
 	maxReceives int // receives after which SQS moves a message to the dead letter queue
@@ -119,7 +120,7 @@ func (h *handler) run(ctx context.Context, t *task, stage func(context.Context, 
 	defer func() {
 		if v := recover(); v != nil {
 			t.err = fmt.Errorf("panic of type %T", v) // the value may hold anything, the stack holds places in our code
-			h.log.ErrorContext(ctx, "panic", "event", t.key.String(), "stack", string(debug.Stack()))
+			h.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("event", t.key.String()), slog.String("stack", string(debug.Stack())))
 		}
 	}()
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {

@@ -26,15 +26,15 @@ func main() {
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
 	h := &handler{
 		store:       table,
-		advancer:    advance.Advancer{Store: table, Rules: payment.Rules{AcceptOffers: cfg.AcceptOffers, FulfilWithin: cfg.FulfilWithin}, Now: time.Now, Reserve: reserve},
+		advancer:    advance.Advancer{Store: table, Rules: cfg.Rules(), Now: time.Now, Reserve: reserve},
 		decoders:    map[string]decoder{"razorpay": razorpay.Decode},
 		maxReceives: cfg.MaxReceiveCount, stack: cfg.StackName, pace: payment.Pace(cfg.RetryMinute),
-		log: logs.New(os.Stdout, cfg.LogLevel),
-		now: time.Now,
+		log: logs.New(os.Stdout, cfg.LogLevel), now: time.Now,
 	}
-	if cfg.UnknownOrders == adopted {
+	if cfg.UnknownOrders == adopted || cfg.ConfirmCapture.Any() { // else it needs no key and calls no gateway
 		key := env.Must(secret.Open(context.Background(), secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
 		h.gateways = map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return key.Value(ctx) }}
+		h.adopts, h.advancer.Confirm = cfg.UnknownOrders == adopted, h.confirm
 	}
 	lambda.Start(h.Handle)
 }

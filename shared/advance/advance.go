@@ -18,7 +18,8 @@ type Store interface {
 	// Order reads an order as it is now, never as it was. [payment.ErrNotFound] if there is none.
 	Order(ctx context.Context, id string) (payment.Order, error)
 	// Commit writes a change whole or not at all; see [payment.Commit] for the conditions.
-	// [payment.ErrVersionConflict], [payment.ErrEventApplied] and [*payment.CorrectionError] say why it did not.
+	// [payment.ErrVersionConflict], [payment.ErrRefundChanged], [payment.ErrEventApplied] and [*payment.CorrectionError]
+	// say why it did not.
 	Commit(ctx context.Context, c payment.Commit) error
 	// SettleEvent writes what became of an event that changed no order. [payment.ErrEventApplied] if it is APPLIED.
 	SettleEvent(ctx context.Context, s payment.Settlement) error
@@ -33,6 +34,9 @@ type Step struct {
 	Event   *payment.Event
 	Kind    string
 	Account string
+	// Refund, if set, is the refund request that the facts are about. It is written with the change that they bring; if they
+	// teach nothing it is not written. [payment.ErrRefundChanged] is for the caller to handle.
+	Refund *payment.RefundRequest
 }
 
 // Advancer advances orders.
@@ -42,12 +46,16 @@ type Advancer struct {
 	Now   func() time.Time
 	// Reserve is the time before the context's deadline at which no further attempt begins.
 	Reserve time.Duration
+	// Confirm, if set, reads the order's payments from the gateway. It is called only if nothing but that keeps an order from
+	// being fulfilled; see [payment.Confirm]. If it fails the order is held until reconcile has read them.
+	Confirm func(ctx context.Context, o payment.Order) ([]payment.Fact, error)
 }
 
 // Result is what a step came to.
 type Result struct {
 	Order   payment.Order // as it is stored now
 	Verdict string
+	Taught  bool // the step's facts were new
 	Done    bool // the event had been applied before: nothing was left to do
 	// Excluded: the event is of another mode, account or gateway than the order, and was IGNORED.
 	Excluded bool

@@ -20,6 +20,8 @@ type run struct {
 	steps       []*progress
 	corrections []payment.Fact // what the table knows better, as far as it has told; learned before every step's facts
 	order       payment.Order  // as it is stored
+	asked       bool           // Confirm was called: once is enough, whatever came of it
+	confirmed   []payment.Fact // what it read
 }
 
 // progress is a step and how far it has got.
@@ -105,13 +107,21 @@ func (r *run) take(ctx context.Context, steps []*progress) (left []*progress, er
 		if draft.Full() {
 			break // it is learned whole after this transaction
 		}
-		left[0].result.Verdict = payment.NothingNew
+		left[0].result.Verdict, left[0].result.Taught = payment.NothingNew, false
 		if len(learned) == 0 {
 			others = append(others, left[0])
 			continue
 		}
-		left[0].result.Verdict = strings.Join(learned, "; ")
+		left[0].result.Verdict, left[0].result.Taught = strings.Join(learned, "; "), true
 		taught = append(taught, left[0])
+	}
+	if said := r.confirm(ctx, draft); said != "" {
+		if len(taught) == 0 && len(others) > 0 {
+			taught, others = others[len(others)-1:], others[:len(others)-1]
+		}
+		if n := len(taught); n > 0 {
+			taught[n-1].result.Verdict += "; " + said
+		}
 	}
 	for more := true; more; {
 		out := draft.Decide(r.Rules, r.Now())
@@ -146,6 +156,23 @@ func (r *run) take(ctx context.Context, steps []*progress) (left []*progress, er
 	return left, nil
 }
 
+// confirm reads from the gateway what only webhooks have said, if nothing else keeps the order from being fulfilled, and
+// says in words what came of it.
+func (r *run) confirm(ctx context.Context, draft *payment.Draft) string {
+	if r.Confirm == nil || !draft.WaitsForConfirmation(r.Rules) {
+		return ""
+	}
+	if !r.asked {
+		r.asked = true
+		facts, err := r.Confirm(ctx, r.order)
+		if err != nil {
+			return "not confirmed: the gateway cannot be asked" // the hold says so too, and reconcile asks again
+		}
+		r.confirmed = facts
+	}
+	return strings.Join(draft.Learn(r.confirmed), "; ")
+}
+
 // commit writes an outcome and settles the events that it completes.
 func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled []*progress) error {
 	c := payment.Commit{Order: out.Order, Effects: out.Effects}
@@ -155,6 +182,9 @@ func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled [
 		}
 	}
 	for _, p := range causes {
+		if p.Refund != nil {
+			c.Refund = p.Refund
+		}
 		if p.Event == nil {
 			c.Change = &payment.Change{Source: p.Source, What: joined(c.Change, p.result.Verdict), At: out.Order.UpdatedAt}
 		}

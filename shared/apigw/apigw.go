@@ -85,17 +85,24 @@ var statuses = []struct {
 	{ErrFulfilled, http.StatusConflict},
 	{ErrClosed, http.StatusConflict},
 	{ErrHoldChanged, http.StatusConflict},
+	{payment.ErrDifferentRefund, http.StatusConflict},
+	{payment.ErrDisputed, http.StatusConflict},
+	{payment.ErrBeyondRefundable, http.StatusUnprocessableEntity},
+	{payment.ErrPaymentNeeded, http.StatusUnprocessableEntity},
 	{ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{payment.ErrGatewayRefused, http.StatusBadGateway},
 	{payment.ErrOutcomeUnknown, http.StatusServiceUnavailable},
 	{payment.ErrVersionConflict, http.StatusServiceUnavailable},
 }
 
-// Error replies with {"error": ...} and, for a [FieldError], {"field": ...}. Only messages of the table above reach
+// Error replies with {"error": ...} and, for a [FieldError], {"field": ...}, for a [payment.Refusal] {"reason": ...}. Only messages of the table above reach
 // the caller, never the text around them.
 func Error(err error) events.APIGatewayV2HTTPResponse {
 	if field := new(FieldError); errors.As(err, &field) {
 		return JSON(http.StatusBadRequest, map[string]string{"error": field.Error(), "field": field.Field})
+	}
+	if refused := new(payment.Refusal); errors.As(err, &refused) {
+		return JSON(refusedStatus(refused.Reason), refusal(refused))
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.err) {

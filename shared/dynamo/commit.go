@@ -21,11 +21,12 @@ type action struct {
 	refused func(there item) error
 }
 
-// Commit writes an order's change in one TransactWriteItems: order, effects, events, history entry.
+// Commit writes an order's change in one TransactWriteItems: order, effects, refund request, events, history entry.
 //
 // It fails with a [*payment.AppliedError] if events are APPLIED already, [payment.ErrVersionConflict] if the order
 // is not at c.Order.Version any more or another transaction is writing one of the rows, a [*payment.CorrectionError]
-// if the table knows better about a payment, and [payment.ErrEffectConflict] if an effect's row says something else.
+// if the table knows better about a payment, [payment.ErrRefundChanged] if the refund request is not as it was read, and
+// [payment.ErrEffectConflict] if an effect's row says something else.
 // Nothing is written then. An effect's row that is there with the same content counts as written.
 func (s *Store) Commit(ctx context.Context, c payment.Commit) (err error) {
 	defer describe(&err, "commit order %s", c.Order.ID)
@@ -132,6 +133,13 @@ func (s *Store) actions(c payment.Commit) ([]action, error) {
 			return nil, err
 		}
 		actions = append(actions, a)
+	}
+	if c.Refund != nil {
+		put, err := s.putRefundRequest(*c.Refund)
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, action{put, refundChanged})
 	}
 	if c.Change != nil {
 		row, err := marshal(newChangeRow(c.Order.ID, version, *c.Change))

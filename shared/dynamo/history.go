@@ -106,6 +106,27 @@ func addRow(h *payment.History, i item) error {
 		h.Changes = append(h.Changes, c)
 		return err
 	}
+	if strings.HasPrefix(sk.Value, refundPrefix) {
+		row, err := unmarshal[refundRequestRow](i)
+		if err != nil {
+			return err
+		}
+		r, err := row.request()
+		h.Refunds = append(h.Refunds, r)
+		return err
+	}
+	if strings.HasPrefix(sk.Value, callbackPrefix) {
+		row, err := unmarshal[callbackRow](i)
+		if err == nil {
+			err = row.check()
+		}
+		if err != nil {
+			return err
+		}
+		c, err := row.callback()
+		h.Callbacks = append(h.Callbacks, c)
+		return err
+	}
 	row, err := unmarshal[effectRow](i)
 	if err == nil {
 		err = row.check()

@@ -16,12 +16,14 @@ import (
 //	                                                                           PARKED    DUE#parked#<shard> / next try
 //	                                                                           FAILED    DUE#failed#<shard> / received
 //	                                                                           else      ORDER#<order id>   / received
-//	order            ORDER#<order id>                 ORDER
+//	order            ORDER#<order id>                 ORDER                    to be asked about: DUE#order#<shard> / then
 //	fulfilment       ORDER#<order id>                 FULFILMENT               until sent: DUE#outbox#<shard> / written
 //	notification     ORDER#<order id>                 OUTBOX#<key>             until sent: DUE#outbox#<shard> / written
 //	ledger entry     ORDER#<order id>                 LEDGER#<subject>#<type>
 //	counted attempt  ORDER#<order id>                 ATTEMPT#<payment id>
 //	change           ORDER#<order id>                 CHANGE#<version>
+//	refund request   ORDER#<order id>                 REFUND#<request id>      until settled: DUE#refund#<shard> / next look
+//	callback         ORDER#<order id>                 CALLBACK#<payment id>
 //	payment pointer  GATEWAY#<gateway>#<payment id>   ORDER
 //	order pointer    GATEWAY#<gateway>#<gateway order id>  ORDER
 const (
@@ -54,12 +56,24 @@ func eventKey(k payment.EventKey) key {
 
 func orderKey(id string) key { return key{orderPartition(id), "ORDER"} }
 
-func orderPartition(id string) string { return "ORDER#" + id }
+const orderPrefix = "ORDER#"
+
+func orderPartition(id string) string { return orderPrefix + id }
 
 const changePrefix = "CHANGE#"
 
 func changeKey(id string, version int64) key {
 	return key{orderPartition(id), fmt.Sprintf("%s%012d", changePrefix, version)} // so that they sort by version
+}
+
+const refundPrefix = "REFUND#"
+
+func refundKey(orderID, id string) key { return key{orderPartition(orderID), refundPrefix + id} }
+
+const callbackPrefix = "CALLBACK#"
+
+func callbackKey(orderID, paymentID string) key {
+	return key{orderPartition(orderID), callbackPrefix + paymentID}
 }
 
 func pointerKey(gateway, gatewayID string) key {
@@ -103,6 +117,28 @@ func eventIndex(s payment.EventStatus, k payment.EventKey, orderID string, next,
 	}
 	return indexKey{}
 }
+
+// orderIndex lists the order where reconcile looks, if the gateway should be asked about it.
+func orderIndex(id string, at time.Time) indexKey {
+	if at.IsZero() {
+		return indexKey{}
+	}
+	return due(dueOrders, id, at)
+}
+
+// refundIndex lists the refund request where reconcile looks, until it is settled.
+func refundIndex(orderID, id string, at time.Time) indexKey {
+	if at.IsZero() {
+		return indexKey{}
+	}
+	return due(dueRefunds, orderID+"#"+id, at)
+}
+
+// The names of the partitions of what else is due.
+const (
+	dueOrders  = "order"
+	dueRefunds = "refund"
+)
 
 func outboxIndex(orderID string, written time.Time) indexKey { return due("outbox", orderID, written) }
 

@@ -106,15 +106,18 @@ type orderRow struct {
 	Notes          map[string]string `dynamodbav:"notes,omitempty"`
 
 	orderEntities
-	Packed          []byte `dynamodbav:"packed,omitempty"` // the entities of an order that has many, see pack
-	GatewayPaid     bool   `dynamodbav:"gateway_paid,omitempty"`
-	CountedAttempts int    `dynamodbav:"counted_attempts,omitempty"`
+	Reserved        map[string]reservationRow `dynamodbav:"reserved,omitempty"`
+	Packed          []byte                    `dynamodbav:"packed,omitempty"` // the entities of an order that has many, see pack
+	GatewayPaid     bool                      `dynamodbav:"gateway_paid,omitempty"`
+	CountedAttempts int                       `dynamodbav:"counted_attempts,omitempty"`
 
 	Status      string `dynamodbav:"status"`
 	PaidAt      string `dynamodbav:"paid_at,omitempty"`
 	FulfilledAt string `dynamodbav:"fulfilled_at,omitempty"`
 	ClosedAt    string `dynamodbav:"closed_at,omitempty"`
 	CloseReason string `dynamodbav:"close_reason,omitempty"`
+	ActiveAt    string `dynamodbav:"active_at,omitempty"`
+	DueAt       string `dynamodbav:"due_at,omitempty"`
 	Version     int64  `dynamodbav:"version"`
 	CreatedAt   string `dynamodbav:"created_at"`
 	UpdatedAt   string `dynamodbav:"updated_at"`
@@ -140,6 +143,7 @@ type paymentRow struct {
 	Amount    moneyRow  `dynamodbav:"amount" json:"amount,omitempty"`
 	Captured  *moneyRow `dynamodbav:"captured,omitempty" json:"captured,omitempty"`
 	Conflict  bool      `dynamodbav:"conflict,omitempty" json:"conflict,omitempty"`
+	Confirmed bool      `dynamodbav:"confirmed,omitempty" json:"confirmed,omitempty"`
 	Claim     int64     `dynamodbav:"claim,omitempty" json:"claim,omitempty"`
 	OtherID   string    `dynamodbav:"other_id,omitempty" json:"other_id,omitempty"`
 	CreatedAt string    `dynamodbav:"created_at,omitempty" json:"created_at,omitempty"`
@@ -156,6 +160,12 @@ type refundRow struct {
 	Told      []string  `dynamodbav:"told,omitempty" json:"told,omitempty"`
 	Booked    *moneyRow `dynamodbav:"booked,omitempty" json:"booked,omitempty"`
 	Reversed  *moneyRow `dynamodbav:"reversed,omitempty" json:"reversed,omitempty"`
+}
+
+type reservationRow struct {
+	RequestID string   `dynamodbav:"request_id"`
+	PaymentID string   `dynamodbav:"payment_id"`
+	Amount    moneyRow `dynamodbav:"amount"`
 }
 
 type disputeRow struct {
@@ -181,19 +191,20 @@ type holdRow struct {
 
 func newOrderRow(o payment.Order, version int64) (orderRow, error) {
 	r := orderRow{
-		envelope: envelope{key: orderKey(o.ID), RowVersion: rowVersion, Entity: "ORDER"},
+		envelope: envelope{key: orderKey(o.ID), indexKey: orderIndex(o.ID, o.DueAt), RowVersion: rowVersion, Entity: "ORDER"},
 		ID:       o.ID, Gateway: o.Gateway, Mode: string(o.Mode), Account: o.Account, GatewayOrderID: o.GatewayOrderID,
 		Amount: o.Amount.Amount, Currency: o.Amount.Currency, Partial: o.Partial, Notes: o.Notes,
 		orderEntities: orderEntities{map[string]paymentRow{}, map[string]refundRow{}, map[string]disputeRow{}, nil},
+		Reserved:      map[string]reservationRow{},
 		GatewayPaid:   o.GatewayPaid, CountedAttempts: o.CountedAttempts,
 		Status: string(o.Status), PaidAt: formatTime(o.PaidAt), FulfilledAt: formatTime(o.FulfilledAt),
-		ClosedAt: formatTime(o.ClosedAt), CloseReason: o.CloseReason, Version: version,
+		ClosedAt: formatTime(o.ClosedAt), CloseReason: o.CloseReason, ActiveAt: formatTime(o.ActiveAt), DueAt: formatTime(o.DueAt), Version: version,
 		CreatedAt: formatTime(o.CreatedAt), UpdatedAt: formatTime(o.UpdatedAt),
 	}
 	for id, p := range o.Payments {
 		r.Payments[id] = paymentRow{
 			Status: string(p.Status), Failed: p.Failed, Voided: p.Voided, Amount: moneyRow(p.Amount),
-			Captured: moneyOrNil(p.Captured), Conflict: p.Conflict, Claim: p.Claim, OtherID: p.OtherID,
+			Captured: moneyOrNil(p.Captured), Conflict: p.Conflict, Confirmed: p.Confirmed, Claim: p.Claim, OtherID: p.OtherID,
 			CreatedAt: formatTime(p.CreatedAt), Pointed: p.Pointed, Booked: moneyOrNil(p.Booked),
 		}
 	}
@@ -202,6 +213,9 @@ func newOrderRow(o payment.Order, version int64) (orderRow, error) {
 			PaymentID: f.PaymentID, Amount: moneyRow(f.Amount), Receipt: f.Receipt, Seen: texts(f.Seen.List()),
 			Conflict: f.Conflict, Told: texts(f.Told.List()), Booked: moneyOrNil(f.Booked), Reversed: moneyOrNil(f.Reversed),
 		}
+	}
+	for receipt, promised := range o.Reserved {
+		r.Reserved[receipt] = reservationRow{promised.RequestID, promised.PaymentID, moneyRow(promised.Amount)}
 	}
 	for id, d := range o.Disputes {
 		r.Disputes[id] = disputeRow{
@@ -231,16 +245,16 @@ func (r orderRow) order() (payment.Order, error) {
 		ID: r.ID, Gateway: r.Gateway, Mode: payment.Mode(r.Mode), Account: r.Account, GatewayOrderID: r.GatewayOrderID,
 		Amount: payment.Money{Amount: r.Amount, Currency: r.Currency}, Partial: r.Partial, Notes: r.Notes,
 		Payments: map[string]payment.Payment{}, Refunds: map[string]payment.Refund{},
-		Disputes: map[string]payment.Dispute{}, Holds: map[payment.HoldKey]payment.HoldHistory{},
+		Disputes: map[string]payment.Dispute{}, Reserved: map[string]payment.Reservation{}, Holds: map[payment.HoldKey]payment.HoldHistory{},
 		GatewayPaid: r.GatewayPaid, CountedAttempts: r.CountedAttempts, Status: payment.Status(r.Status),
 		PaidAt: times.parse(r.PaidAt), FulfilledAt: times.parse(r.FulfilledAt), ClosedAt: times.parse(r.ClosedAt),
-		CloseReason: r.CloseReason, Version: r.Version,
+		CloseReason: r.CloseReason, ActiveAt: times.parse(r.ActiveAt), DueAt: times.parse(r.DueAt), Version: r.Version,
 		CreatedAt: times.parse(r.CreatedAt), UpdatedAt: times.parse(r.UpdatedAt),
 	}
 	for id, p := range r.Payments {
 		o.Payments[id] = payment.Payment{
 			ID: id, Status: payment.PaymentStatus(p.Status), Failed: p.Failed, Voided: p.Voided,
-			Amount: payment.Money(p.Amount), Captured: moneyOrZero(p.Captured), Conflict: p.Conflict, Claim: p.Claim,
+			Amount: payment.Money(p.Amount), Captured: moneyOrZero(p.Captured), Conflict: p.Conflict, Confirmed: p.Confirmed, Claim: p.Claim,
 			OtherID: p.OtherID, CreatedAt: times.parse(p.CreatedAt), Pointed: p.Pointed, Booked: moneyOrZero(p.Booked),
 		}
 	}
@@ -249,6 +263,11 @@ func (r orderRow) order() (payment.Order, error) {
 			ID: id, PaymentID: f.PaymentID, Amount: payment.Money(f.Amount), Receipt: f.Receipt,
 			Seen: refundStates(f.Seen), Conflict: f.Conflict, Told: refundStates(f.Told),
 			Booked: moneyOrZero(f.Booked), Reversed: moneyOrZero(f.Reversed),
+		}
+	}
+	for receipt, promised := range r.Reserved {
+		o.Reserved[receipt] = payment.Reservation{
+			RequestID: promised.RequestID, PaymentID: promised.PaymentID, Amount: payment.Money(promised.Amount),
 		}
 	}
 	for id, d := range r.Disputes {

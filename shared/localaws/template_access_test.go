@@ -35,16 +35,33 @@ func TestRolesAllowTheLeast(t *testing.T) {
 			"logs:CreateLogStream":   "WorkerLogGroup.Arn",
 			"logs:PutLogEvents":      "WorkerLogGroup.Arn",
 
-			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName") + " if AdoptsUnknownOrders",
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName") + " if AsksTheGateway",
 		},
 		"ReconcileFunction": {
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
+
 			"dynamodb:Query":         "${Table.Arn}/index/index1",
 			"dynamodb:GetItem":       table,
+			"dynamodb:PutItem":       table,
 			"dynamodb:UpdateItem":    table,
 			"sqs:SendMessage":        queue + " AsyncDlq.Arn",
 			"sqs:GetQueueAttributes": queue,
 			"logs:CreateLogStream":   "ReconcileLogGroup.Arn",
 			"logs:PutLogEvents":      "ReconcileLogGroup.Arn",
+		},
+		"CheckoutFunction": {
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
+			"dynamodb:GetItem":              table,
+			"dynamodb:PutItem":              table,
+			"logs:CreateLogStream":          "CheckoutLogGroup.Arn",
+			"logs:PutLogEvents":             "CheckoutLogGroup.Arn",
+		},
+		"RefundsFunction": {
+			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
+			"dynamodb:GetItem":              table,
+			"dynamodb:PutItem":              table,
+			"logs:CreateLogStream":          "RefundsLogGroup.Arn",
+			"logs:PutLogEvents":             "RefundsLogGroup.Arn",
 		},
 		"OrdersFunction": {
 			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
@@ -125,16 +142,18 @@ func resourceText(resource any) string {
 	return fmt.Sprint(resource)
 }
 
-func TestOnlyTheWebhookIsOpen(t *testing.T) {
+func TestOnlyWhatIsSignedIsOpen(t *testing.T) {
 	d := readDeployed(t)
 	const open = ""
 	want := map[string]string{
-		"POST /webhooks/{gateway}": open, // its signature is the proof
-		"POST /orders":             "AWS_IAM",
-		"GET /orders/{id}":         "AWS_IAM",
+		"POST /webhooks/{gateway}":         open, // its signature is the proof
+		"POST /checkout/{gateway}/{order}": open, // the same
+		"POST /orders":                     "AWS_IAM",
+		"GET /orders/{id}":                 "AWS_IAM",
 
 		"GET /orders/{id}/timeline":                    "AWS_IAM",
 		"POST /orders/{id}/close":                      "AWS_IAM",
+		"POST /orders/{id}/refunds":                    "AWS_IAM",
 		"POST /orders/{id}/holds/{reason}/acknowledge": "AWS_IAM",
 	}
 	got := map[string]string{}

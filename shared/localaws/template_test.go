@@ -227,6 +227,7 @@ func TestEnvironmentIsWhatTheFunctionsRead(t *testing.T) {
 	tag := regexp.MustCompile("`env:\"([A-Z_]+)")
 	for name, function := range d.ofType("AWS::Serverless::Function") {
 		files, err := filepath.Glob(filepath.Join(d.checkout, function.Properties["CodeUri"].(string), "*.go"))
+		files = append(files, embedded(t, d, files)...)
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: no Go files in %v (%v)", name, function.Properties["CodeUri"], err)
 			continue
@@ -250,6 +251,21 @@ func TestEnvironmentIsWhatTheFunctionsRead(t *testing.T) {
 			t.Errorf("%s: variables (-read +given):\n%s", name, diff)
 		}
 	}
+}
+
+// embedded is the file of the settings that a function shares with the others that decide, if it embeds them.
+func embedded(t *testing.T, d deployed, files []string) []string {
+	t.Helper()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\tadvance.Settings\n") {
+			return []string{filepath.Join(d.checkout, "shared/advance/settings.go")}
+		}
+	}
+	return nil
 }
 
 func TestNoSecretValues(t *testing.T) {

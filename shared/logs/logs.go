@@ -13,10 +13,10 @@ import (
 // allowed are the attributes whose values may be written: ids, counts, statuses, and sentences of our own.
 var allowed = map[string]bool{
 	slog.TimeKey: true, slog.LevelKey: true, slog.MessageKey: true,
-	"attempt": true, "batch": true, "bytes": true, "duplicate": true, "event": true, "event_type": true,
-	"failed": true, "finished": true, "sent": true, "waiting": true, "gateway": true, "message_id": true, "mode": true, "order": true, "outcome": true,
-	"receive_count": true, "request_id": true, "resent": true, "status": true, "verdict": true, "verified_by": true,
-	"error": true, "stack": true, "took_ms": true, "version": true, "gateway_order": true, "route": true,
+	"event": true, "event_type": true, "order": true, "payment": true, "refund": true, "refund_request": true,
+	"duplicate": true, "resent": true, "bytes": true, "mode": true, "verified_by": true, "message_id": true, "receive_count": true,
+	"part": true, "item": true, "done": true, "failed": true, "finished": true, "waiting": true,
+	"request_id": true, "route": true, "status": true, "outcome": true, "took_ms": true, "error": true, "stack": true,
 }
 
 var redacted = slog.StringValue("REDACTED")

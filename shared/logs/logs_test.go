@@ -120,16 +120,16 @@ func TestRedaction(t *testing.T) {
 			l.Info("m", "order", valuer{slog.GroupValue(slog.String("order", email))})
 		}, attributes{"order": attributes{"order": "REDACTED"}}},
 		{"an error shows its text and no more", func(l *slog.Logger) {
-			l.Info("m", "error", fmt.Errorf("commit order o1: %w", talkative{email}), "verdict", talkative{card})
-		}, attributes{"error": "commit order o1: write refused", "verdict": "write refused"}},
+			l.Info("m", "error", fmt.Errorf("commit order o1: %w", talkative{email}), "outcome", talkative{card})
+		}, attributes{"error": "commit order o1: write refused", "outcome": "write refused"}},
 		{"a nil error", func(l *slog.Logger) { l.Info("m", "error", error(nil)) }, attributes{"error": nil}},
 		{"an error that panics does not stop the line", func(l *slog.Logger) { l.Info("m", "error", broken{}, "order", "o1") },
 			attributes{"error": "!PANIC: broken", "order": "o1"}},
 
 		{"single values under allowed keys", func(l *slog.Logger) {
-			l.Info("m", "order", "o1", "bytes", 12, "duplicate", true, "took_ms", int64(7), "version", uint64(3),
-				"status", status("paid"), "attempt", count(2), "verdict", valuer{slog.StringValue("applied")})
-		}, attributes{"order": "o1", "bytes": 12.0, "duplicate": true, "took_ms": 7.0, "version": 3.0, "status": "paid", "attempt": 2.0, "verdict": "applied"}},
+			l.Info("m", "order", "o1", "bytes", 12, "duplicate", true, "took_ms", int64(7), "waiting", uint64(3),
+				"status", status("paid"), "receive_count", count(2), "outcome", valuer{slog.StringValue("applied")})
+		}, attributes{"order": "o1", "bytes": 12.0, "duplicate": true, "took_ms": 7.0, "waiting": 3.0, "status": "paid", "receive_count": 2.0, "outcome": "applied"}},
 		{"durations and times", func(l *slog.Logger) {
 			l.Info("m", "took_ms", 3*time.Millisecond, "event", time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC))
 		}, attributes{"took_ms": 3e6, "event": "2026-11-30T10:00:00Z"}},

@@ -88,6 +88,20 @@ func (d *Draft) Learn(facts []Fact) []string {
 // Full reports whether something that was to be learned has to wait for the next transaction.
 func (d *Draft) Full() bool { return d.owing.more }
 
+// WaitsForConfirmation reports whether the order would be fulfilled if its captures were read from the gateway.
+func (d *Draft) WaitsForConfirmation(r Rules) bool {
+	trusting := r
+	trusting.Confirm = Confirm{}
+	o := d.order.clone()
+	derived := o.Derive(r)
+	waits := slices.ContainsFunc(derived.Holds, func(h Hold) bool { return h.Reason == HoldUnconfirmed && !o.Acknowledged(h) })
+	if !waits {
+		return false
+	}
+	o.walk(derived.Status, time.Time{})
+	return o.fulfils(o.Derive(trusting))
+}
+
 // Decide moves the order's status and says what follows from all that was learned.
 func (d *Draft) Decide(r Rules, at time.Time) Outcome {
 	o, out := d.order, Outcome{Learned: d.learned}
@@ -95,8 +109,12 @@ func (d *Draft) Decide(r Rules, at time.Time) Outcome {
 	out.Moves = o.walk(o.Derive(r).Status, at)
 	d.owing.owe(&o, o.Derive(r), out.Moves, at)
 	out.Effects, out.More = d.owing.effects, d.owing.more
+	if len(out.Learned) > 0 {
+		o.ActiveAt = at
+	}
 	if out.Changed() {
 		o.UpdatedAt = at
+		o.DueAt = o.NextLook(r, at)
 	}
 	out.Order = o
 	return out
@@ -184,5 +202,7 @@ func (o Order) Excludes(gateway string, mode Mode, account string) string {
 
 // NewOrder returns the order as it is before anything happened to it.
 func NewOrder(id string, amount Money, gateway string, mode Mode, at time.Time) Order {
-	return Order{ID: id, Amount: amount, Gateway: gateway, Mode: mode, Status: Pending, CreatedAt: at, UpdatedAt: at}
+	return Order{
+		ID: id, Amount: amount, Gateway: gateway, Mode: mode, Status: Pending, CreatedAt: at, UpdatedAt: at, ActiveAt: at,
+	}
 }

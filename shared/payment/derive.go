@@ -2,7 +2,9 @@ package payment
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,7 +16,45 @@ type Rules struct {
 	AcceptOffers bool
 	// FulfilWithin, if set, holds an order that is covered later than this after its creation.
 	FulfilWithin time.Duration
+	// Confirm says which captures are read from the gateway before the goods go out.
+	Confirm Confirm
+	// Pace is how long a minute of the schedules takes.
+	Pace Pace
 }
+
+// Confirm says which captures are read from the gateway's API before the goods go out, so that a webhook's word alone, and
+// with it a stolen webhook secret, buys nothing. The zero value confirms none. As text it is "never", "always" or
+// "above:<amount>", in minor units of the order's currency.
+type Confirm struct {
+	wanted bool
+	above  int64
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *Confirm) UnmarshalText(text []byte) error {
+	amount, isAbove := strings.CutPrefix(string(text), "above:")
+	switch {
+	case string(text) == "never":
+		*c = Confirm{}
+	case string(text) == "always":
+		*c = Confirm{wanted: true}
+	case isAbove:
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err != nil || n < 0 || n > MaxAmount {
+			return fmt.Errorf("confirm captures: %q is no amount in minor units", amount)
+		}
+		*c = Confirm{true, n}
+	default:
+		return fmt.Errorf("confirm captures: %q is none of never, always, above:<amount>", text)
+	}
+	return nil
+}
+
+// Any reports whether the captures of any order are confirmed.
+func (c Confirm) Any() bool { return c.wanted }
+
+// Wants reports whether the captures of an order of this amount are confirmed.
+func (c Confirm) Wants(amount Money) bool { return c.wanted && amount.Amount > c.above }
 
 // Derivation is what the facts known of an order say, whatever the order in which they arrived.
 type Derivation struct {
@@ -42,13 +82,15 @@ const (
 	HoldDispute           HoldReason = "dispute"             // the customer's bank may take the money back, or did
 	HoldPaidAfterClose    HoldReason = "paid_after_close"    // covered although the shop had closed the order
 	HoldLate              HoldReason = "late"                // covered later than the shop wants to fulfil
+	HoldUnconfirmed       HoldReason = "unconfirmed"         // only a webhook says so, and the shop wants it read from the gateway
 )
 
 // Blocking reports whether a hold of this reason keeps the order from being fulfilled until it is gone or
 // acknowledged.
 func (r HoldReason) Blocking() bool {
 	switch r {
-	case HoldConflict, HoldRefundsUnread, HoldRefundInFlight, HoldDispute, HoldPaidAfterClose, HoldLate:
+	case HoldConflict, HoldRefundsUnread, HoldRefundInFlight, HoldDispute, HoldPaidAfterClose, HoldLate,
+		HoldUnconfirmed:
 		return true
 	}
 	return false
@@ -140,6 +182,7 @@ func (o Order) Derive(r Rules) Derivation {
 	for id, p := range o.Payments {
 		hold(p.IsCaptured() && p.Captured.Currency != o.Amount.Currency, HoldCurrency, id)
 		detailed(p.Conflict || p.OtherID != "" || p.Voided && p.IsCaptured(), HoldConflict, id, p.Captured.String())
+		detailed(d.Status == Paid && o.counts(p) && !p.Confirmed && r.Confirm.Wants(o.Amount), HoldUnconfirmed, id, p.Captured.String())
 		detailed(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id, Money{p.Claim, o.Amount.Currency}.String())
 	}
 	uncovering := d.Status == Paid && m.captured-m.leaving < due
@@ -147,6 +190,10 @@ func (o Order) Derive(r Rules) Derivation {
 		hold(refund.Seen.Processed && refund.Seen.Failed, HoldRefundReversed, id)
 		detailed(uncovering && m.inFlight(refund), HoldRefundInFlight, id, refund.Amount.String())
 		detailed(refund.Conflict, HoldConflict, id, refund.Amount.String())
+	}
+	for receipt, promised := range o.Reserved {
+		counted := o.counts(o.Payments[promised.PaymentID])
+		detailed(uncovering && counted, HoldRefundInFlight, receipt, promised.Amount.String())
 	}
 	for id, dispute := range o.Disputes {
 		detailed(!dispute.settled(), HoldDispute, id, dispute.threat())
@@ -191,7 +238,7 @@ func (o Order) anyAttemptFailed() bool {
 type tally struct {
 	captured int64
 	refunded int64            // by refunds seen processed
-	leaving  int64            // by refunds that are processed or may still become it
+	leaving  int64            // by refunds that are processed or may still become it, and by what is promised to others
 	back     map[string]int64 // refunded, by payment
 	known    map[string]int64 // of every refund known, whatever its status, by payment
 }
@@ -220,6 +267,11 @@ func (o Order) tally() tally {
 		}
 		if r.Seen.Processed || !r.Seen.Failed {
 			t.leaving += r.Amount.Amount
+		}
+	}
+	for _, promised := range o.Reserved {
+		if p := o.Payments[promised.PaymentID]; o.counts(p) {
+			t.leaving += promised.Amount.Amount
 		}
 	}
 	return t

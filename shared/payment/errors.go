@@ -22,6 +22,10 @@ var (
 	ErrEffectConflict = errors.New("effect is already recorded with other content")
 	// ErrEventTooLarge: the event does not fit into a row. Keep a reduced body instead.
 	ErrEventTooLarge = errors.New("event too large to store")
+	// ErrRefundChanged: somebody else wrote the refund request since it was read, or made it first. Read it again.
+	ErrRefundChanged = errors.New("refund request was changed by somebody else")
+	// ErrCallbackSeen: a callback about this payment was recorded before.
+	ErrCallbackSeen = errors.New("callback already recorded")
 	// ErrNewerVersion: a row or message was written by a newer release than this one. Leave it to that release.
 	ErrNewerVersion = errors.New("written by a newer release")
 )
@@ -32,7 +36,40 @@ var (
 	ErrGatewayRefused = errors.New("the gateway refused")
 	// ErrOutcomeUnknown: it may or may not have been done. Read back before anything else.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrKeyUsed: the gateway knows the idempotency key or the receipt from another call. Read back, never send it again.
+	ErrKeyUsed = errors.New("the idempotency key was used before")
 )
+
+// Why a refund is not begun.
+var (
+	// ErrBeyondRefundable: more than what is left of the payment, or of an order without captured money.
+	ErrBeyondRefundable = errors.New("more than is refundable")
+	// ErrPaymentNeeded: several payments could be meant.
+	ErrPaymentNeeded = errors.New("payment_id needed: the order has several captured payments")
+	// ErrDifferentRefund: the order has a refund request of this id for another amount or payment.
+	ErrDifferentRefund = errors.New("the id belongs to another refund request")
+	// ErrDisputed: the customer's bank may take the money back, or did. Only force refunds it as well.
+	ErrDisputed = errors.New("disputed")
+)
+
+// Refusal is a gateway's definite no with its reason. It matches [ErrGatewayRefused].
+type Refusal struct {
+	Reason RefusalReason
+	Cause  error // for the log; never shown to the caller
+}
+
+func (e *Refusal) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("%v: %s", ErrGatewayRefused, e.Reason)
+	}
+	return fmt.Sprintf("%v: %s: %v", ErrGatewayRefused, e.Reason, e.Cause)
+}
+
+// Is implements the match with [ErrGatewayRefused].
+func (e *Refusal) Is(target error) bool { return target == ErrGatewayRefused }
+
+// Unwrap returns the cause.
+func (e *Refusal) Unwrap() error { return e.Cause }
 
 // AppliedError is a store's answer to a commit with events that are APPLIED already. Nothing was written. It matches
 // [ErrEventApplied].

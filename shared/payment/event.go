@@ -1,6 +1,9 @@
 package payment
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // EventKey names one event of one gateway, across deliveries.
 type EventKey struct {
@@ -61,7 +64,7 @@ func (e Event) Settle(status EventStatus, kind, orderID, verdict string) Settlem
 	}
 }
 
-// Pace is how long a minute of the schedules below takes: a minute, except where somebody watches a local stack.
+// Pace is how long a minute of the schedules takes: a minute (as 0 is too), except where somebody watches a local stack.
 type Pace time.Duration
 
 // Both schedules count, in minutes, from when the event was received.
@@ -123,4 +126,6 @@ func (p Pace) after(schedule []int, age time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-func (p Pace) minutes(n int) time.Duration { return time.Duration(n) * time.Duration(p) }
+func (p Pace) minutes(n int) time.Duration {
+	return time.Duration(n) * cmp.Or(time.Duration(p), time.Minute)
+}

@@ -25,8 +25,8 @@ const (
 )
 
 // A Fact is one thing the gateway says is true. The facts are [PaymentFact], [RefundFact], [DisputeFact] and
-// [OrderFact]. [ForeignPaymentFact] and [CountedAttemptFact] are what our own table says, [ClosedFact] and
-// [AcknowledgedFact] what a person says.
+// [OrderFact]. [ForeignPaymentFact] and [CountedAttemptFact] are what our own table says, [ClosedFact],
+// [AcknowledgedFact] and [ReservedFact] what a person says, [ReleasedFact] what came of a refund request.
 type Fact interface {
 	// Ref says how to find the order that the fact is about.
 	Ref() Ref
@@ -88,6 +88,7 @@ type PaymentFact struct {
 	Failed         bool // the gateway showed the attempt as failed; Status is then what it is known to have reached
 	Captured       bool // with Refunded: money had been captured (false: the authorization was voided)
 	Amount         Money
+	Confirmed      bool      // read from the gateway's API by us, not told by a webhook
 	AmountRefunded int64     // minor units of Amount's currency, as the payment entity claims
 	CreatedAt      time.Time // when the gateway created it; zero if not said
 }
@@ -146,6 +147,18 @@ type AcknowledgedFact struct {
 	At     time.Time
 }
 
+// ReservedFact says that the shop wants this refund. It teaches nothing if the money is not there; see [Order.MayRefund].
+type ReservedFact struct {
+	Request RefundRequest
+	Read    *Reading // of the payment, just now; nil: not read
+}
+
+// ReleasedFact says that a refund request came to nothing: its money is free again.
+type ReleasedFact struct {
+	Receipt string
+	Why     string
+}
+
 // Ref implements [Fact].
 func (f PaymentFact) Ref() Ref { return Ref{f.GatewayOrderID, f.ID} }
 
@@ -169,3 +182,9 @@ func (ClosedFact) Ref() Ref { return Ref{} }
 
 // Ref implements [Fact].
 func (AcknowledgedFact) Ref() Ref { return Ref{} }
+
+// Ref implements [Fact].
+func (f ReservedFact) Ref() Ref { return Ref{PaymentID: f.Request.PaymentID} }
+
+// Ref implements [Fact].
+func (ReleasedFact) Ref() Ref { return Ref{} }

@@ -13,6 +13,9 @@ type History struct {
 	Events  []Event // APPLIED, IGNORED or FAILED for the order, without their bodies
 	Changes []Change
 	Effects []DatedEffect
+	Refunds []RefundRequest
+	// Callbacks are the browser's, as far as their signatures were good.
+	Callbacks []Callback
 }
 
 // DatedEffect is an effect and when it was written.
@@ -25,12 +28,13 @@ type DatedEffect struct {
 const (
 	entryEffect = "effect" // a row that the order's change brought with it
 	entryHold   = "hold"   // a hold that appeared or was acknowledged
+	entryRefund = "refund" // what was done about a refund request
 )
 
 // Entry is one line of an order's timeline.
 type Entry struct {
 	At         time.Time
-	Source     string // webhook, callback, sweep, api; effect; hold
+	Source     string // webhook, callback, sweep, api; effect; hold; refund
 	What       string // "payment.captured", "ledger: captured pay_1 499.00 INR"
 	Verdict    string // of an event: what it taught, or why it changed nothing
 	EventID    string
@@ -54,6 +58,15 @@ func Timeline(o Order, h History) []Entry {
 		if what := describe(e.Effect); what != "" {
 			l = append(l, Entry{At: e.At, Source: entryEffect, What: what})
 		}
+	}
+	for _, r := range h.Refunds {
+		for _, step := range r.Steps {
+			l = append(l, Entry{At: step.At, Source: entryRefund, What: fmt.Sprintf("refund request %s: %s", r.ID, step.What)})
+		}
+	}
+	for _, c := range h.Callbacks {
+		what := fmt.Sprintf("the customer's browser came back with payment %s", c.PaymentID)
+		l = append(l, Entry{At: c.At, Source: string(SourceCallback), What: what})
 	}
 	byName := func(a, b HoldKey) int { return cmp.Compare(a.String(), b.String()) }
 	for _, k := range slices.SortedFunc(maps.Keys(o.Holds), byName) {

@@ -20,6 +20,7 @@ func (f PaymentFact) merge(o *Order) string {
 	case paymentRank[f.Status] >= paymentRank[PaymentCaptured] && f.Amount.Amount > 0: // nothing captured is no money
 		p.Conflict = p.Conflict || p.Captured.Amount > 0 && p.Captured != f.Amount
 		p.Captured = o.largest(p.Captured, f.Amount)
+		p.Confirmed = p.Confirmed || f.Confirmed
 		p.Claim = max(p.Claim, f.AmountRefunded)
 		if f.Status == PaymentRefunded {
 			p.Claim = max(p.Claim, f.Amount.Amount)
@@ -28,6 +29,9 @@ func (f PaymentFact) merge(o *Order) string {
 	o.Payments[f.ID] = p
 	if known && p == before {
 		return ""
+	}
+	if before.Confirmed = p.Confirmed; known && p == before {
+		return fmt.Sprintf("payment %s confirmed by the gateway: %s", f.ID, f.says())
 	}
 	return fmt.Sprintf("payment %s %s", f.ID, f.says())
 }
@@ -55,10 +59,39 @@ func (f RefundFact) merge(o *Order) string {
 	r.Amount = o.largest(r.Amount, f.Amount)
 	r.Seen = r.Seen.With(f.Status)
 	o.Refunds[f.ID] = r
+	o.redeem(r)
 	if known && r == before {
 		return ""
 	}
 	return fmt.Sprintf("refund %s of payment %s %s %s", f.ID, f.PaymentID, f.Status, f.Amount)
+}
+
+// redeem drops the reservation that the refund takes the place of.
+func (o *Order) redeem(r Refund) {
+	if promised, ok := o.Reserved[r.Receipt]; ok && promised.PaymentID == r.PaymentID && promised.Amount == r.Amount {
+		delete(o.Reserved, r.Receipt)
+	}
+}
+
+func (f ReservedFact) merge(o *Order) string {
+	r := f.Request
+	if _, there := o.Reserved[r.Call.Key]; there || o.MayRefund(r.PaymentID, r.Amount.Amount, r.Forced, f.Read) != nil {
+		return ""
+	}
+	if _, done := o.RefundOf(r); done {
+		return ""
+	}
+	o.Reserved[r.Call.Key] = Reservation{r.ID, r.PaymentID, r.Amount}
+	return fmt.Sprintf("refund request %s: %s of payment %s reserved", r.ID, r.Amount, r.PaymentID)
+}
+
+func (f ReleasedFact) merge(o *Order) string {
+	promised, there := o.Reserved[f.Receipt]
+	if !there {
+		return ""
+	}
+	delete(o.Reserved, f.Receipt)
+	return fmt.Sprintf("refund request %s failed, %s of payment %s free again: %s", promised.RequestID, promised.Amount, promised.PaymentID, f.Why)
 }
 
 func (f DisputeFact) merge(o *Order) string {

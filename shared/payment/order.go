@@ -26,8 +26,9 @@ type Order struct {
 	Payments        map[string]Payment
 	Refunds         map[string]Refund
 	Disputes        map[string]Dispute
-	GatewayPaid     bool // the gateway called its own order paid, with our amount and currency
-	CountedAttempts int  // failed attempts beyond those in Payments
+	Reserved        map[string]Reservation // money promised to refund requests that the gateway does not show yet, by receipt
+	GatewayPaid     bool                   // the gateway called its own order paid, with our amount and currency
+	CountedAttempts int                    // failed attempts beyond those in Payments
 
 	// What follows.
 
@@ -37,7 +38,9 @@ type Order struct {
 	FulfilledAt time.Time
 	ClosedAt    time.Time // the shop released the stock
 	CloseReason string
-	Version     int64 // grows by one with every write; 0: not stored yet
+	ActiveAt    time.Time // when something was last learned
+	DueAt       time.Time // when the gateway should be asked about it; zero if nobody need
+	Version     int64     // grows by one with every write; 0: not stored yet
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -51,6 +54,7 @@ type Payment struct {
 	Amount    Money  // largest seen
 	Captured  Money  // largest captured amount seen; zero until captured
 	Conflict  bool   // two different captured amounts were seen
+	Confirmed bool   // seen captured by reading it from the gateway, not by a webhook alone
 	Claim     int64  // largest amount the gateway said was refunded of it, minor units of Captured's currency
 	OtherID   string // our other order that has this payment; it is never counted here
 	CreatedAt time.Time
@@ -74,6 +78,14 @@ type Refund struct {
 	Told     RefundStates // the statuses that subscribers are told of
 	Booked   Money        // how much of it is in the ledger
 	Reversed Money        // how much of that the ledger takes back
+}
+
+// Reservation is money of a payment that is promised to a refund request. It is neither in the payment nor in a refund
+// until the gateway's refund is known and takes its place.
+type Reservation struct {
+	RequestID string
+	PaymentID string
+	Amount    Money
 }
 
 // RefundStates is a set of refund statuses.
@@ -160,6 +172,7 @@ func (o Order) clone() Order {
 	o.Payments = orEmpty(o.Payments)
 	o.Refunds = orEmpty(o.Refunds)
 	o.Disputes = orEmpty(o.Disputes)
+	o.Reserved = orEmpty(o.Reserved)
 	o.Holds = orEmpty(o.Holds)
 	return o
 }

@@ -20,17 +20,21 @@ const DefaultURL = "https://api.razorpay.com"
 
 const (
 	attemptTimeout = 10 * time.Second
-	readAttempts   = 3
+	maxAttempts    = 3
 	firstBackoff   = 200 * time.Millisecond
 	maxBackoff     = 30 * time.Second // whatever the gateway asks for
 	maxAnswer      = 1 << 20          // bytes
+	maxIdle        = 16               // connections kept open while unused; net/http keeps 2
 )
 
-// A Client calls the gateway's REST API. Create it once: it keeps connections open. It is safe for concurrent use.
+// A Client calls the gateway's REST API. It is safe for concurrent use. All clients share their connections.
 //
-// Reads are tried up to three times, with jittered pauses, after a broken connection, a timeout, 408, 425, 429 and 5xx,
-// for as long as their context lasts. Writes are tried once: whether to ask again is the caller's decision
-// ([Refused], [NotDone]).
+// A call is tried up to three times, with jittered pauses or those that the gateway asks for (Retry-After), for as long
+// as its context lasts. A read is tried again after a broken connection, a timeout, 408, 425, 429 and 5xx. A write is
+// tried again only where it is certain that the gateway did nothing: after 429, and where no connection came about.
+// After anything else it may have been done.
+//
+// The error of a call wraps one of package payment's: [payment.ErrOutcomeUnknown] unless its comment names another.
 type Client struct {
 	base      *url.URL // with /v1
 	keyID     string
@@ -71,6 +75,7 @@ func New(baseURL, keyID, keySecret string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base: base.JoinPath("v1"), keyID: keyID, keySecret: keySecret, timeout: attemptTimeout, sleep: pause,
+		http: http.Client{Transport: transport},
 	}
 	for _, option := range options {
 		option(c)
@@ -82,11 +87,42 @@ func New(baseURL, keyID, keySecret string, options ...Option) (*Client, error) {
 
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
+// transport is net/http's own, with more idle connections.
+var transport = func() http.RoundTripper {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport // somebody put another in its place, for a reason
+	}
+	t := standard.Clone()
+	t.MaxIdleConnsPerHost = maxIdle
+	return t
+}()
+
+// A request is one call of the API.
+type request struct {
+	method string
+	path   string // below /v1; the ids in it must be words
+	query  url.Values
+	key    string // a refund's idempotency key
+	body   []byte
+}
+
 // get reads path into answer.
 func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) error {
+	return c.try(ctx, request{method: http.MethodGet, path: path, query: query}, answer, retryable)
+}
+
+// post writes, and reads what the gateway made of it into answer.
+func (c *Client) post(ctx context.Context, r request, answer any) error {
+	r.method = http.MethodPost
+	return c.try(ctx, r, answer, notTaken)
+}
+
+// try sends a request until it succeeds, fails in a way that is not for again, or has failed too often.
+func (c *Client) try(ctx context.Context, r request, answer any, again func(error) bool) error {
 	for attempt := 1; ; attempt++ {
-		err := c.do(ctx, http.MethodGet, path, query, nil, answer)
-		if err == nil || attempt == readAttempts || !retryable(err) {
+		err := c.do(ctx, r, answer)
+		if err == nil || attempt == maxAttempts || !again(err) {
 			return err
 		}
 		wait := backoff(attempt, err)
@@ -121,23 +157,27 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// do sends one request and decodes the answer. The ids in path must be words.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, answer any) error {
+// do sends one request and decodes the answer. An answer of up to maxAnswer is read to its end, whatever it says, so
+// that its connection can be used again.
+func (c *Client) do(ctx context.Context, r request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	target := c.base.JoinPath(path)
-	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
+	target := c.base.JoinPath(r.path)
+	target.RawQuery = r.query.Encode()
+	sent, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return err
 	}
-	request.SetBasicAuth(c.keyID, c.keySecret)
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("User-Agent", "paidonce")
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	sent.SetBasicAuth(c.keyID, c.keySecret)
+	sent.Header.Set("Accept", "application/json")
+	sent.Header.Set("User-Agent", "paidonce")
+	if r.body != nil {
+		sent.Header.Set("Content-Type", "application/json")
 	}
-	response, err := c.http.Do(request)
+	if r.key != "" {
+		sent.Header.Set(headerRefundKey, r.key)
+	}
+	response, err := c.http.Do(sent)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package razorpay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -195,33 +193,4 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 			t.Errorf("pause = %v", err)
 		}
 	})
-}
-
-func TestConnectionsAreReused(t *testing.T) {
-	var connections, calls atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if calls.Add(1)%2 == 0 {
-			w.WriteHeader(400)
-			w.Write(bytes.Repeat([]byte("x"), 100_000))
-			return
-		}
-		io.WriteString(w, orderJSON)
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	client, err := New(server.URL, "rzp_test_1", "s", WithHTTPClient(server.Client()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		client.Order(t.Context(), "order_1") // every other one fails
-	}
-	if connections.Load() != 1 || calls.Load() != 10 {
-		t.Errorf("%d connections for %d calls, want 1 for 10", connections.Load(), calls.Load())
-	}
 }

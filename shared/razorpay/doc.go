@@ -3,7 +3,7 @@
 //
 //   - [Verify] checks a webhook's signature over the raw body, [VerifyCheckout] that of a browser's callback.
 //   - [Decode] turns a webhook's body into facts, [Reduce] a large body into a small one that says the same.
-//   - [Client] creates orders and reads orders and payments back.
+//   - [Client] creates orders, captures and refunds payments, and reads orders, payments and refunds back.
 //
 // The gateway's samples and its real deliveries disagree with its own documentation in many small ways (notes that are
 // an array, an order id without its prefix, captured as the string "1"). Reading is lenient about all of what was

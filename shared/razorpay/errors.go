@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"paidonce/shared/payment"
 )
 
 // An Error is the gateway's refusal of an API call, or the failure of a machine in front of it.
@@ -34,7 +36,8 @@ func (e *Error) Error() string {
 }
 
 // Refused reports whether err says for certain that the gateway did not do what was asked, and would not do it if asked
-// the same again: a 4xx answer other than 401 and 403, which speak of our key, and 408, 409, 425 and 429.
+// the same again: a 4xx answer of the gateway itself, in its own envelope, that speaks neither of our key (401, 403), nor
+// of the rate (429) or the time (408, 425), nor of another call that is under way (409, and some 400).
 func Refused(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -45,25 +48,41 @@ func Refused(err error) bool {
 		http.StatusTooManyRequests:
 		return false
 	}
-	return e.HTTPStatus >= 400 && e.HTTPStatus < 500
+	switch e.Code {
+	case "", "GATEWAY_ERROR", "SERVER_ERROR": // a machine in between; a bank's failure; the gateway's
+		return false
+	}
+	return e.HTTPStatus >= 400 && e.HTTPStatus < 500 && !inProgress.MatchString(e.text())
 }
 
 // NotDone reports whether err says for certain that the gateway did not do what was asked: it refused ([Refused]), it
-// throttled the call (429) or did not accept our key (401, 403), or no connection to it came about. After every other error (a timeout, a broken connection,
-// 408, 409, 425, 5xx, an unreadable answer) the outcome is unknown: read back before doing anything again.
+// throttled the call (429) or did not accept our key (401, 403), or no connection to it came about. After every other
+// error (a timeout, a broken connection, 408, 409, 425, 5xx, an unreadable answer) the outcome is unknown: read back
+// before doing anything again.
 func NotDone(err error) bool {
 	var e *Error
-	if errors.As(err, &e) {
-		switch e.HTTPStatus {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-			return true
-		}
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if errors.As(err, &e) && (e.HTTPStatus == http.StatusUnauthorized || e.HTTPStatus == http.StatusForbidden) {
 		return true
 	}
-	return Refused(err)
+	return notTaken(err) || Refused(err)
+}
+
+// notTaken reports whether the gateway certainly did nothing about a call, and may well do it when asked again: it
+// throttled the call, or no connection came about.
+func notTaken(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.HTTPStatus == http.StatusTooManyRequests
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// missing reports whether the gateway says that it has nothing of the id, or nothing that it shows to us.
+func missing(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.HTTPStatus == http.StatusBadRequest || e.HTTPStatus == http.StatusNotFound) &&
+		noSuchID.MatchString(e.text())
 }
 
 // retryable reports whether a read that failed with err may well succeed when asked again.
@@ -145,3 +164,35 @@ func (s scalar) word() string {
 
 // opError says which call failed.
 func opError(op string, err error) error { return fmt.Errorf("razorpay: %s: %w", op, err) }
+
+// callError says which call failed, and what that comes to for the caller.
+func callError(op string, meaning, err error) error {
+	return fmt.Errorf("razorpay: %s: %w: %w", op, meaning, err)
+}
+
+// writeError translates the failure of a write, and nil into nil.
+func writeError(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case Refused(err):
+		return callError(op, payment.ErrGatewayRefused, err)
+	}
+	return callError(op, payment.ErrOutcomeUnknown, err)
+}
+
+// readError translates the failure to read what has an id, and nil into nil.
+func readError(op string, err error) error {
+	if errors.Is(err, errNoID) || missing(err) {
+		return callError(op, payment.ErrNotFound, err)
+	}
+	return listError(op, err)
+}
+
+// listError translates the failure to read a list, and nil into nil. No refusal of a list means that it is empty.
+func listError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return callError(op, payment.ErrOutcomeUnknown, err)
+}

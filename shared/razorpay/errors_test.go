@@ -3,6 +3,7 @@ package razorpay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -27,32 +28,35 @@ func TestOutcome(t *testing.T) {
 		refused, notDone bool
 		text             string
 	}{
-		"400":              {400, envelope, true, true, "razorpay: create order: HTTP 400 BAD_REQUEST_ERROR (input_validation_failed)"},
-		"400 without JSON": {400, "<h1>" + private + "</h1>", true, true, "razorpay: create order: HTTP 400"},
+		"400":              {400, envelope, true, true, "HTTP 400 BAD_REQUEST_ERROR (input_validation_failed)"},
+		"400 without JSON": {400, "<h1>" + private + "</h1>", false, false, "HTTP 400"},
 		"400 with NA": {400, `{"error":{"code":"BAD_REQUEST_ERROR","description":"` + private + `","reason":"NA"}}`, true, true,
-			"razorpay: create order: HTTP 400 BAD_REQUEST_ERROR"},
-		"400 with odd types": {400, `{"error":{"code":["x"],"description":{},"reason":"null","field":false}}`, true, true,
-			"razorpay: create order: HTTP 400"},
-		"400 with text for a code": {400, `{"error":{"code":"` + private + `","reason":"` + private + `"}}`, true, true,
-			"razorpay: create order: HTTP 400"},
+			"HTTP 400 BAD_REQUEST_ERROR"},
+		"400 with odd types": {400, `{"error":{"code":["x"],"description":{},"reason":"null","field":false}}`, false, false,
+			"HTTP 400"},
+		"400 with text for a code": {400, `{"error":{"code":"` + private + `","reason":"` + private + `"}}`, false, false,
+			"HTTP 400"},
+		"400, something under way": {400, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Request failed because another payment operation is in progress"}}`,
+			false, false, "HTTP 400 BAD_REQUEST_ERROR"},
+		"400 of a bank": {400, `{"error":{"code":"GATEWAY_ERROR"}}`, false, false, "HTTP 400 GATEWAY_ERROR"},
 		"401": {401, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Authentication failed"}}`, false, true,
-			"razorpay: create order: HTTP 401 BAD_REQUEST_ERROR"},
-		"404": {404, "", true, true, "razorpay: create order: HTTP 404"},
-		"408": {408, "", false, false, "razorpay: create order: HTTP 408"},
+			"HTTP 401 BAD_REQUEST_ERROR"},
+		"404": {404, "", false, false, "HTTP 404"},
+		"408": {408, "", false, false, "HTTP 408"},
 		"409, the other envelope": {409, `{"error":{"code":409,"message":"` + private + `","errors":[{"reason":"duplicate","message":"x"}]}}`,
-			false, false, "razorpay: create order: HTTP 409 409 (duplicate)"},
-		"425":               {425, "", false, false, "razorpay: create order: HTTP 425"},
-		"429":               {429, `{"error":{"code":"BAD_REQUEST_ERROR"}}`, false, true, "razorpay: create order: HTTP 429 BAD_REQUEST_ERROR"},
-		"500":               {500, `{"error":{"code":"SERVER_ERROR"}}`, false, false, "razorpay: create order: HTTP 500 SERVER_ERROR"},
-		"502 in HTML":       {502, "<html>Bad Gateway " + private + "</html>", false, false, "razorpay: create order: HTTP 502"},
-		"504 empty":         {504, "", false, false, "razorpay: create order: HTTP 504"},
-		"redirect":          {302, "", false, false, "razorpay: create order: HTTP 302"},
-		"200 empty":         {200, "", false, false, "razorpay: create order: undecodable: unexpected end of JSON input"},
-		"200 without an id": {200, "{}", false, false, "razorpay: create order: undecodable: an order has no id"},
-		"200 with an error": {200, envelope, false, false, "razorpay: create order: undecodable: an order has no id"},
-		"200 with a float":  {200, strings.ReplaceAll(orderJSON, "49900", "499.5"), false, false, "razorpay: create order: undecodable: wrong JSON type of amount"},
-		"200 cut off":       {200, orderJSON[:40], false, false, "razorpay: create order: undecodable: unexpected end of JSON input"},
-		"200 far too large": {200, strings.Repeat(" ", 2<<20) + orderJSON, false, false, "razorpay: create order: undecodable: the answer is larger than 1048576 bytes"},
+			false, false, "HTTP 409 409 (duplicate)"},
+		"425":               {425, "", false, false, "HTTP 425"},
+		"429":               {429, `{"error":{"code":"BAD_REQUEST_ERROR"}}`, false, true, "HTTP 429 BAD_REQUEST_ERROR"},
+		"500":               {500, `{"error":{"code":"SERVER_ERROR"}}`, false, false, "HTTP 500 SERVER_ERROR"},
+		"502 in HTML":       {502, "<html>Bad Gateway " + private + "</html>", false, false, "HTTP 502"},
+		"504 empty":         {504, "", false, false, "HTTP 504"},
+		"redirect":          {302, "", false, false, "HTTP 302"},
+		"200 empty":         {200, "", false, false, "undecodable: unexpected end of JSON input"},
+		"200 without an id": {200, "{}", false, false, "undecodable: an order has no id"},
+		"200 with an error": {200, envelope, false, false, "undecodable: an order has no id"},
+		"200 with a float":  {200, strings.ReplaceAll(orderJSON, "49900", "499.5"), false, false, "undecodable: wrong JSON type of amount"},
+		"200 cut off":       {200, orderJSON[:40], false, false, "undecodable: unexpected end of JSON input"},
+		"200 far too large": {200, strings.Repeat(" ", 2<<20) + orderJSON, false, false, "undecodable: the answer is larger than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -66,8 +70,15 @@ func TestOutcome(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if err.Error() != test.text {
-				t.Errorf("error\n got %v\nwant %s", err, test.text)
+			meaning := payment.ErrOutcomeUnknown
+			if test.refused {
+				meaning = payment.ErrGatewayRefused
+			}
+			if want := fmt.Sprintf("razorpay: create order: %v: %s", meaning, test.text); err.Error() != want {
+				t.Errorf("error\n got %v\nwant %s", err, want)
+			}
+			if !errors.Is(err, meaning) {
+				t.Errorf("error is not %v", meaning)
 			}
 			if Refused(err) != test.refused || NotDone(err) != test.notDone {
 				t.Errorf("Refused %t, NotDone %t, want %t, %t", Refused(err), NotDone(err), test.refused, test.notDone)
@@ -76,8 +87,12 @@ func TestOutcome(t *testing.T) {
 			if test.status != 200 && (!errors.As(err, &e) || e.HTTPStatus != test.status) {
 				t.Errorf("status %v, want %d", e, test.status)
 			}
-			if n := calls.Load(); n != 1 {
-				t.Errorf("%d calls, want 1", n)
+			want := 1
+			if test.status == 429 {
+				want = maxAttempts
+			}
+			if n := int(calls.Load()); n != want {
+				t.Errorf("%d calls, want %d", n, want)
 			}
 		})
 	}
@@ -104,7 +119,8 @@ func TestOutcomeOfBrokenConnections(t *testing.T) {
 	t.Run("nobody listens", func(t *testing.T) {
 		server := httptest.NewServer(nil)
 		server.Close()
-		client, err := New(server.URL, "rzp_test_1", "s")
+		noPause := func(context.Context, time.Duration) error { return nil }
+		client, err := New(server.URL, "rzp_test_1", "s", WithSleep(noPause))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package razorpay
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,15 +54,16 @@ func (c *Client) OpenOrder(ctx context.Context, o payment.Order, note string) (s
 		Amount: o.Amount, Receipt: o.ID, Notes: notes, Partial: o.Partial,
 		AutomaticExpiry: automaticExpiry, ManualExpiry: manualExpiry, RefundSpeed: "normal",
 	})
-	return opened.ID, outcome(err)
+	return opened.ID, err
 }
 
 // FindOrder looks for an order that OpenOrder created with this note, and returns the first if there are several.
-// [payment.ErrNotFound] if there is none. A receipt alone proves nothing: receipts are not unique.
+// [payment.ErrNotFound] if there is none, otherwise [payment.ErrOutcomeUnknown]. A receipt alone proves nothing: receipts
+// are not unique.
 func (c *Client) FindOrder(ctx context.Context, o payment.Order, note string) (string, error) {
 	orders, err := c.OrdersByReceipt(ctx, o.ID)
 	if err != nil {
-		return "", outcome(err)
+		return "", err
 	}
 	orders = slices.DeleteFunc(orders, func(found Order) bool {
 		return found.Notes[noteKey] != note || found.Amount != o.Amount
@@ -77,26 +77,12 @@ func (c *Client) FindOrder(ctx context.Context, o payment.Order, note string) (s
 	return first.ID, nil
 }
 
-// GatewayOrder reads an order, whoever created it. [payment.ErrNotFound] if the gateway has none of that id, otherwise
-// [payment.ErrOutcomeUnknown].
+// GatewayOrder reads an order, whoever created it. [payment.ErrNotFound] if the gateway shows us none of that id,
+// otherwise [payment.ErrOutcomeUnknown].
 func (c *Client) GatewayOrder(ctx context.Context, id string) (payment.GatewayOrder, error) {
 	o, err := c.Order(ctx, id)
-	switch {
-	case Refused(err):
-		return payment.GatewayOrder{}, fmt.Errorf("%w: %w", payment.ErrNotFound, err)
-	case err != nil:
-		return payment.GatewayOrder{}, fmt.Errorf("%w: %w", payment.ErrOutcomeUnknown, err)
+	if err != nil {
+		return payment.GatewayOrder{}, err
 	}
 	return payment.GatewayOrder{ID: o.ID, Amount: o.Amount, Note: o.Notes[noteKey]}, nil
-}
-
-// outcome translates an error into what it means for the caller.
-func outcome(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case Refused(err):
-		return fmt.Errorf("%w: %w", payment.ErrGatewayRefused, err)
-	}
-	return fmt.Errorf("%w: %w", payment.ErrOutcomeUnknown, err)
 }

@@ -54,6 +54,11 @@ func VerifyCheckout(gatewayOrderID, paymentID, signature, keySecret string) bool
 	return ok
 }
 
+// VerifyCheckout is the function [VerifyCheckout] with the secret of the client's own key.
+func (c *Client) VerifyCheckout(gatewayOrderID, paymentID, signature string) bool {
+	return VerifyCheckout(gatewayOrderID, paymentID, signature, c.keySecret)
+}
+
 func checkoutMessage(gatewayOrderID, paymentID string) []byte {
 	return []byte(gatewayOrderID + "|" + paymentID)
 }

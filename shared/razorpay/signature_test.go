@@ -99,6 +99,9 @@ func TestVerifyCheckout(t *testing.T) {
 			if got := VerifyCheckout(test.order, test.payment, test.signature, test.secret); got != test.want {
 				t.Errorf("VerifyCheckout = %t, want %t", got, test.want)
 			}
+			if got := (&Client{keySecret: test.secret}).VerifyCheckout(test.order, test.payment, test.signature); got != test.want {
+				t.Errorf("of a client = %t, want %t", got, test.want)
+			}
 		})
 	}
 }

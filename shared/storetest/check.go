@@ -45,8 +45,10 @@ func (c *Checker) Broken(ctx context.Context, id string) []string {
 	broken = append(broken, booksAgree(o, d, effects)...)
 	broken = append(broken, statusFollows(o, d)...)
 	broken = append(broken, c.pointed(ctx, o)...)
+	broken = append(broken, notTwice(o)...)
 	if before, ok := c.seen[id]; ok {
 		broken = append(broken, onlyForward(before, o)...)
+		broken = append(broken, onlyWhatIsThere(before, o)...)
 		if before.FulfilledAt.IsZero() && !o.FulfilledAt.IsZero() {
 			broken = append(broken, mayFulfil(o, d)...)
 		}
@@ -127,6 +129,42 @@ func booksAgree(o payment.Order, d payment.Derivation, effects []payment.Effect)
 	for _, e := range effects {
 		if entry, ok := e.(payment.LedgerEntry); ok && entry.Type == payment.LedgerReversed && !reversible[entry.SubjectID] {
 			broken = append(broken, "reversal of refund "+entry.SubjectID+" that was never booked")
+		}
+	}
+	return broken
+}
+
+// notTwice: a refund request counts as its reservation or as the gateway's refund, never as both.
+func notTwice(o payment.Order) []string {
+	var broken []string
+	for id, r := range o.Refunds {
+		if promised, both := o.Reserved[r.Receipt]; both && promised.PaymentID == r.PaymentID && promised.Amount == r.Amount {
+			broken = append(broken, fmt.Sprintf("refund %s is reserved as well", id))
+		}
+	}
+	return broken
+}
+
+// onlyWhatIsThere: money is reserved only as far as a payment was captured and is not on its way back already.
+func onlyWhatIsThere(before, after payment.Order) []string {
+	var broken []string
+	for receipt, promised := range after.Reserved {
+		if _, there := before.Reserved[receipt]; there {
+			continue
+		}
+		var gone int64
+		for _, r := range after.Refunds {
+			if r.PaymentID == promised.PaymentID && !r.Seen.Failed {
+				gone += r.Amount.Amount
+			}
+		}
+		for _, r := range after.Reserved {
+			if r.PaymentID == promised.PaymentID {
+				gone += r.Amount.Amount
+			}
+		}
+		if captured := after.Payments[promised.PaymentID].Captured.Amount; gone > captured {
+			broken = append(broken, fmt.Sprintf("%d of payment %s refunded or reserved, %d captured", gone, promised.PaymentID, captured))
 		}
 	}
 	return broken

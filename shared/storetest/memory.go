@@ -38,7 +38,12 @@ type Memory struct {
 	written  map[effectKey]time.Time
 	pointers map[pointerKey]string
 	changes  map[string][]payment.Change
+
+	refunds   map[requestKey]payment.RefundRequest
+	callbacks map[string][]payment.Callback
 }
+
+type requestKey struct{ orderID, id string }
 
 type effectKey struct{ orderID, key string }
 
@@ -53,6 +58,9 @@ func NewMemory() *Memory {
 		written:  map[effectKey]time.Time{},
 		pointers: map[pointerKey]string{},
 		changes:  map[string][]payment.Change{},
+
+		refunds:   map[requestKey]payment.RefundRequest{},
+		callbacks: map[string][]payment.Callback{},
 	}
 }
 
@@ -248,6 +256,13 @@ func (m *Memory) History(ctx context.Context, orderID string) (h payment.History
 			h.Effects = append(h.Effects, payment.DatedEffect{Effect: e, At: m.written[m.key(orderID, e)]})
 		}
 		h.Changes = m.changes[orderID]
+		h.Callbacks = m.callbacks[orderID]
+		for k, r := range m.refunds {
+			if k.orderID == orderID {
+				h.Refunds = append(h.Refunds, r)
+			}
+		}
+		slices.SortFunc(h.Refunds, func(a, b payment.RefundRequest) int { return cmp.Compare(a.ID, b.ID) })
 		for _, e := range m.events {
 			if e.OrderID == orderID && (e.Status == payment.EventApplied || e.Status == payment.EventIgnored || e.Status == payment.EventFailed) {
 				e.Body, e.NextAt, e.KeepUntil = nil, time.Time{}, time.Time{}
@@ -276,6 +291,12 @@ func (m *Memory) Commit(ctx context.Context, c payment.Commit) error {
 		}
 		if err := m.conflicts(c); err != nil {
 			return err
+		}
+		if c.Refund != nil {
+			if !m.refundUnchanged(*c.Refund) {
+				return payment.ErrRefundChanged
+			}
+			m.putRefund(*c.Refund)
 		}
 		for _, e := range c.Effects {
 			m.write(c.Order, e)

@@ -20,6 +20,12 @@ type Store interface {
 	Order(ctx context.Context, id string) (payment.Order, error)
 	OrderID(ctx context.Context, gateway string, ref payment.Ref) (string, error)
 	Commit(ctx context.Context, c payment.Commit) error
+	DueOrders(ctx context.Context, before time.Time, found func(orderID string) bool) error
+	PostponeOrder(ctx context.Context, o payment.Order, next time.Time) error
+	RefundRequest(ctx context.Context, orderID, id string) (payment.RefundRequest, error)
+	PutRefundRequest(ctx context.Context, r payment.RefundRequest) error
+	DueRefunds(ctx context.Context, before time.Time, found func(orderID, id string) bool) error
+	RecordCallback(ctx context.Context, orderID string, c payment.Callback) error
 	Effects(ctx context.Context, orderID string) ([]payment.Effect, error)
 	History(ctx context.Context, orderID string) (payment.History, error)
 }

@@ -1,13 +1,10 @@
 package razorpaytest
 
 import (
+	"bytes"
 	"crypto/subtle"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -21,11 +18,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.control.ServeHTTP(w, r)
 		return
 	}
-	if kind := g.takeFault(r.Method, r.URL.Path); kind != "" {
+	// The body is read first: only then does the server notice that a caller has gone.
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	kind := g.takeFault(r.Method, r.URL.Path)
+	w = g.recordCall(w, r, body, kind)
+	switch {
+	case err != nil:
+		badRequest("", "The request body cannot be read.").write(w)
+	case kind != "":
 		g.fail(kind, w, r)
-		return
+	default:
+		g.api.ServeHTTP(w, r)
 	}
-	g.api.ServeHTTP(w, r)
 }
 
 func (g *Gateway) apiRoutes() http.Handler {
@@ -36,6 +41,12 @@ func (g *Gateway) apiRoutes() http.Handler {
 	mux.HandleFunc("GET /v1/orders/{id}/payments", answer(g.listOrderPayments))
 	mux.HandleFunc("GET /v1/payments", answer(g.listPayments))
 	mux.HandleFunc("GET /v1/payments/{id}", answer(g.readPayment))
+	mux.HandleFunc("POST /v1/payments/{id}/capture", answer(g.capturePayment))
+	mux.HandleFunc("POST /v1/payments/{id}/refund", answer(g.createRefund))
+	mux.HandleFunc("GET /v1/payments/{id}/refunds", answer(g.listPaymentRefunds))
+	mux.HandleFunc("GET /v1/payments/{id}/refunds/{refund}", answer(g.readPaymentRefund))
+	mux.HandleFunc("GET /v1/refunds", answer(g.listRefunds))
+	mux.HandleFunc("GET /v1/refunds/{id}", answer(g.readRefund))
 	mux.HandleFunc("/", answer(func(*http.Request) (any, *refusal) { return nil, errNoSuchURL }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, secret, _ := r.BasicAuth()
@@ -51,9 +62,9 @@ func (g *Gateway) apiRoutes() http.Handler {
 }
 
 func (g *Gateway) createOrder(r *http.Request) (any, *refusal) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, badRequest("", "The request body cannot be read.")
+	body, refused := readBody(r)
+	if refused != nil {
+		return nil, refused
 	}
 	request, refused := parseOrder(body)
 	if refused != nil {
@@ -64,10 +75,18 @@ func (g *Gateway) createOrder(r *http.Request) (any, *refusal) {
 	return *g.addOrder(request), nil
 }
 
+func readBody(r *http.Request) ([]byte, *refusal) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, badRequest("", "The request body cannot be read.")
+	}
+	return body, nil
+}
+
 func (g *Gateway) readOrder(r *http.Request) (any, *refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if o := g.order(r.PathValue("id")); o != nil {
+	if o := g.orders.get(r.PathValue("id")); o != nil {
 		return *o, nil
 	}
 	return nil, errNoSuchID
@@ -76,7 +95,7 @@ func (g *Gateway) readOrder(r *http.Request) (any, *refusal) {
 func (g *Gateway) readPayment(r *http.Request) (any, *refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p := g.payment(r.PathValue("id")); p != nil {
+	if p := g.payments.get(r.PathValue("id")); p != nil {
 		return *p, nil
 	}
 	return nil, errNoSuchID
@@ -91,7 +110,7 @@ func (g *Gateway) listOrders(r *http.Request) (any, *refusal) {
 	receipt := r.URL.Query().Get("receipt")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return cut(g.orders, page, func(o *orderEntity) bool {
+	return cut(g.orders.all, page, func(o *orderEntity) bool {
 		return page.holds(o.CreatedAt) && (receipt == "" || o.Receipt != nil && strings.Contains(*o.Receipt, receipt))
 	}), nil
 }
@@ -103,77 +122,16 @@ func (g *Gateway) listPayments(r *http.Request) (any, *refusal) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return cut(g.payments, page, func(p *paymentEntity) bool { return page.holds(p.CreatedAt) }), nil
+	return cut(g.payments.all, page, func(p *paymentEntity) bool { return page.holds(p.CreatedAt) }), nil
 }
 
 // listOrderPayments shows all attempts at an order, without pages.
 func (g *Gateway) listOrderPayments(r *http.Request) (any, *refusal) {
-	id := r.PathValue("id")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.order(id) == nil {
+	o := g.orders.get(r.PathValue("id"))
+	if o == nil {
 		return nil, errNoSuchID
 	}
-	all := window{count: len(g.payments)}
-	return cut(g.payments, all, func(p *paymentEntity) bool { return p.OrderID != nil && *p.OrderID == id }), nil
-}
-
-// window is the part of a list that a caller asks for. from and to are Unix seconds, both included; 0 is no limit.
-type window struct {
-	count, skip int
-	from, to    int64
-}
-
-func (p window) holds(at int64) bool { return at >= p.from && (p.to == 0 || at <= p.to) }
-
-func parsePage(query url.Values, others ...string) (window, *refusal) {
-	page := window{count: 10}
-	for name, values := range query {
-		if slices.Contains(others, name) {
-			continue
-		}
-		n, err := strconv.ParseInt(values[0], 10, 64)
-		switch {
-		case name == "count" && err == nil && n >= 1 && n <= 100:
-			page.count = int(n)
-		case name == "skip" && err == nil && n >= 0 && n <= 1<<30:
-			page.skip = int(n)
-		case name == "from" && err == nil && n >= minTime && n <= maxTime:
-			page.from = n
-		case name == "to" && err == nil && n >= minTime && n <= maxTime:
-			page.to = n
-		case slices.Contains([]string{"count", "skip", "from", "to"}, name):
-			return window{}, badRequest(name, fmt.Sprintf("The %s is invalid.", name))
-		default:
-			return window{}, unwanted(name)
-		}
-	}
-	return page, nil
-}
-
-// The times that lists accept, in Unix seconds.
-const (
-	minTime = 946684800
-	maxTime = 4765046400
-)
-
-// cut returns a page of the entities that match, newest first. They are copied: the caller writes them after giving up
-// the lock.
-func cut[E any](all []*E, page window, matches func(*E) bool) collection[E] {
-	var items []E
-	skip := page.skip
-	for _, e := range slices.Backward(all) {
-		if len(items) == page.count {
-			break
-		}
-		if !matches(e) {
-			continue
-		}
-		if skip > 0 {
-			skip--
-			continue
-		}
-		items = append(items, *e)
-	}
-	return newCollection(items)
+	return cut(o.payments, window{count: len(o.payments)}, func(*paymentEntity) bool { return true }), nil
 }

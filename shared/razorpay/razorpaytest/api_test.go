@@ -66,9 +66,9 @@ func TestPaymentsThroughTheClient(t *testing.T) {
 	loose := pay(t, gateway, razorpaytest.PaymentRequest{Amount: 700, Currency: "USD", Status: "authorized"})
 	inr := payment.Money{Amount: 49900, Currency: "INR"}
 	facts := []payment.PaymentFact{
-		{ID: loose, Status: payment.PaymentAuthorized, Amount: payment.Money{Amount: 700, Currency: "USD"}, CreatedAt: start.Add(2 * time.Minute)},
-		{ID: captured, GatewayOrderID: order, Status: payment.PaymentCaptured, Amount: inr, CreatedAt: start.Add(time.Minute)},
-		{ID: failed, GatewayOrderID: order, Status: payment.PaymentCreated, Failed: true, Amount: inr, CreatedAt: start},
+		{ID: loose, Status: payment.PaymentAuthorized, Amount: payment.Money{Amount: 700, Currency: "USD"}, CreatedAt: start.Add(2 * time.Minute), Confirmed: true},
+		{ID: captured, GatewayOrderID: order, Status: payment.PaymentCaptured, Amount: inr, CreatedAt: start.Add(time.Minute), Confirmed: true},
+		{ID: failed, GatewayOrderID: order, Status: payment.PaymentCreated, Failed: true, Amount: inr, CreatedAt: start, Confirmed: true},
 	}
 	got, err := client.OrderPayments(t.Context(), order)
 	if err != nil {
@@ -195,7 +195,7 @@ func TestAPIRefuses(t *testing.T) {
 		"a filter payments lack":      {"GET", "/v1/payments?receipt=x", "", 400, "receipt"},
 		"unknown path":                {"GET", "/v1/customers", "", 404, ""},
 		"unknown method":              {"DELETE", "/v1/orders/" + order, "", 404, ""},
-		"refunds are not there yet":   {"POST", "/v1/payments/pay_1/refund", "{}", 404, ""},
+		"refund of an unknown one":    {"POST", "/v1/payments/pay_1/refund", "{}", 400, ""},
 		"outside of the API":          {"GET", "/", "", 404, ""},
 		"unknown control path":        {"POST", "/_sim/nothing", "{}", 404, ""},
 		"control with another method": {"GET", "/_sim/orders", "", 404, ""},

@@ -1,6 +1,7 @@
 package razorpaytest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -27,8 +28,19 @@ type PaymentRequest struct {
 	Deliver  *bool  `json:"deliver"`  // false keeps its webhooks back
 }
 
-// Move describes what becomes of a payment: created or failed may go to authorized or captured, created to failed,
-// authorized to captured.
+// RefundRequest describes a refund that somebody makes in the gateway's dashboard, past the shop.
+type RefundRequest struct {
+	PaymentID string            `json:"payment_id"`
+	Amount    int64             `json:"amount"` // minor units; 0: all that is left of the payment
+	Receipt   string            `json:"receipt"`
+	Notes     map[string]string `json:"notes"`
+	Status    string            `json:"status"`  // processed, pending or failed; empty: as the settings say
+	Deliver   *bool             `json:"deliver"` // false keeps its webhooks back
+}
+
+// Move describes what becomes of a payment or a refund. A payment may go from created or failed to authorized or
+// captured, from created to failed, from authorized to captured; a refund from pending to processed or failed, and from
+// processed to failed.
 type Move struct {
 	Status  string `json:"status"`
 	Deliver *bool  `json:"deliver"` // false keeps its webhooks back
@@ -62,12 +74,30 @@ func (g *Gateway) Move(paymentID string, to Move) error {
 	return nil
 }
 
+// Refund refunds a captured payment and returns the refund's id. It is refused for the same reasons as a refund of the
+// API. It emits refund.created and, as its status is, refund.processed or refund.failed.
+func (g *Gateway) Refund(r RefundRequest) (id string, err error) {
+	id, refused := g.refund(r)
+	if refused != nil {
+		return "", refused
+	}
+	return id, nil
+}
+
+// MoveRefund moves a refund on and emits what goes with it.
+func (g *Gateway) MoveRefund(refundID string, to Move) error {
+	if refused := g.moveRefundOf(refundID, to); refused != nil {
+		return refused
+	}
+	return nil
+}
+
 func (g *Gateway) addForeignOrder(r OrderRequest) (orderEntity, *refusal) {
 	request := orderRequest{id: r.ID, amount: r.Amount, currency: r.Currency, notes: r.Notes}
 	if r.Receipt != "" {
 		request.receipt = &r.Receipt
 	}
-	if refused := request.checkLabels(); refused != nil {
+	if refused := checkLabels(request.receipt, request.notes); refused != nil {
 		return orderEntity{}, refused
 	}
 	switch {
@@ -78,7 +108,7 @@ func (g *Gateway) addForeignOrder(r OrderRequest) (orderEntity, *refusal) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r.ID != "" && g.order(r.ID) != nil {
+	if r.ID != "" && g.orders.get(r.ID) != nil {
 		return orderEntity{}, badRequest("id", "The id is taken.")
 	}
 	return *g.addOrder(request), nil
@@ -89,7 +119,7 @@ func (g *Gateway) pay(r PaymentRequest) (id string, refused *refusal) {
 	defer g.mu.Unlock()
 	var of *orderEntity
 	if r.OrderID != "" {
-		if of = g.order(r.OrderID); of == nil {
+		if of = g.orders.get(r.OrderID); of == nil {
 			return "", errNoSuchID
 		}
 		if r.Amount == 0 {
@@ -126,11 +156,46 @@ func (g *Gateway) pay(r PaymentRequest) (id string, refused *refusal) {
 func (g *Gateway) movePayment(id string, to Move) *refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := g.payment(id)
+	p := g.payments.get(id)
 	if p == nil {
 		return errNoSuchID
 	}
 	return g.move(p, to.Status, to.Deliver == nil || *to.Deliver)
+}
+
+func (g *Gateway) refund(r RefundRequest) (id string, refused *refusal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	request := refundOrder{notes: r.Notes, speed: "normal"}
+	if r.Amount != 0 {
+		request.amount = &r.Amount
+	}
+	if r.Receipt != "" {
+		request.receipt = &r.Receipt
+	}
+	status := cmp.Or(r.Status, g.settings.RefundStatus)
+	if !isRefundStatus(status) {
+		return "", badRequest("status", "The status must be processed, pending or failed.")
+	}
+	p := g.payments.get(r.PaymentID)
+	if p == nil {
+		return "", errNoSuchID
+	}
+	amount, refused := g.checkRefund(p, request)
+	if refused != nil {
+		return "", refused
+	}
+	return g.addRefund(p, amount, request, status, r.Deliver == nil || *r.Deliver).ID, nil
+}
+
+func (g *Gateway) moveRefundOf(id string, to Move) *refusal {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.refunds.get(id)
+	if f == nil {
+		return errNoSuchID
+	}
+	return g.moveRefund(f, to.Status, to.Deliver == nil || *to.Deliver)
 }
 
 // controlRoutes serves the control interface.
@@ -147,6 +212,18 @@ func (g *Gateway) controlRoutes() http.Handler {
 	mux.HandleFunc("POST /_sim/payments/{id}", command(func(r *http.Request, body Move) (any, *refusal) {
 		id := r.PathValue("id")
 		return map[string]string{"id": id}, g.movePayment(id, body)
+	}))
+	mux.HandleFunc("POST /_sim/refunds", command(func(_ *http.Request, body RefundRequest) (any, *refusal) {
+		id, refused := g.refund(body)
+		return map[string]string{"id": id}, refused
+	}))
+	mux.HandleFunc("POST /_sim/refunds/{id}", command(func(r *http.Request, body Move) (any, *refusal) {
+		id := r.PathValue("id")
+		return map[string]string{"id": id}, g.moveRefundOf(id, body)
+	}))
+	mux.HandleFunc("POST /_sim/settings", command(func(_ *http.Request, body SettingsChange) (any, *refusal) {
+		settings, refused := g.changeSettings(body)
+		return settings, refused
 	}))
 	mux.HandleFunc("POST /_sim/delivery", command(func(_ *http.Request, body DeliveryChange) (any, *refusal) {
 		settings, refused := g.changeDelivery(body)
@@ -173,6 +250,7 @@ func (g *Gateway) controlRoutes() http.Handler {
 		}
 		return deliveries, nil
 	}))
+	mux.HandleFunc("GET /_sim/calls", answer(func(*http.Request) (any, *refusal) { return g.Calls(), nil }))
 	mux.HandleFunc("/", answer(func(*http.Request) (any, *refusal) { return nil, errNoSuchURL }))
 	return mux
 }

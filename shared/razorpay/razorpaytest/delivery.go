@@ -45,6 +45,7 @@ type Delivery struct {
 	Event     string          `json:"event"`    // such as payment.captured
 	OrderID   string          `json:"order_id"` // empty: of no order
 	PaymentID string          `json:"payment_id"`
+	RefundID  string          `json:"refund_id,omitempty"`
 	Attempt   int             `json:"attempt"` // counted per event, from 1; 0: it was lost before any
 	Status    int             `json:"status"`  // the HTTP status; 0: there was no answer
 	Error     string          `json:"error,omitempty"`
@@ -66,7 +67,8 @@ type delivery struct {
 
 // letter is an event that was emitted.
 type letter struct {
-	id, name, orderID, paymentID string
+	id, name                     string
+	orderID, paymentID, refundID string // empty: of none
 	body                         []byte
 	signature                    string // empty: there is no webhook secret
 	at                           time.Time
@@ -166,27 +168,34 @@ func (g *Gateway) Settle(ctx context.Context) error {
 	}
 }
 
-// emit makes an event of a payment as it is now, with its order if that is not nil, and queues it. The caller holds mu.
-func (g *Gateway) emit(name string, p paymentEntity, o *orderEntity) {
+// emit makes an event of a payment, and of an order or a refund with it (nil: none), as they are now, and queues it. The
+// caller holds mu.
+func (g *Gateway) emit(name string, p *paymentEntity, o *orderEntity, f *refundEntity) {
 	now := g.now()
 	e := event{
 		Entity: "event", AccountID: g.config.AccountID, Event: name, Contains: []string{"payment"},
 		Payload: map[string]boxed{"payment": {p}}, CreatedAt: now.Unix(),
 	}
+	l := &letter{id: g.newID(""), name: name, paymentID: p.ID, at: now}
+	if p.OrderID != nil {
+		l.orderID = *p.OrderID
+	}
 	if o != nil {
 		e.Contains = append(e.Contains, "order")
-		e.Payload["order"] = boxed{*o}
+		e.Payload["order"] = boxed{o}
+	}
+	if f != nil {
+		e.Contains = []string{"refund", "payment"}
+		e.Payload["refund"] = boxed{f}
+		l.refundID = f.ID
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // an event holds nothing that cannot be encoded
 	}
-	l := &letter{id: g.newID(""), name: name, paymentID: p.ID, body: body, at: now}
+	l.body = body
 	if g.config.WebhookSecret != "" {
 		l.signature = razorpay.Sign(body, g.config.WebhookSecret)
-	}
-	if p.OrderID != nil {
-		l.orderID = *p.OrderID
 	}
 	// All chances are drawn at each event, so that a change of one setting leaves the rest of a seeded run alone.
 	s, random := g.delivery.settings, g.config.Rand
@@ -239,11 +248,12 @@ func (g *Gateway) dispatch() {
 	}
 }
 
-// sendDue starts to send what is due, and returns how long until something else may be.
+// sendDue makes happen what is due, starts to send what is due, and returns how long until something else may be.
 func (g *Gateway) sendDue() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, now := &g.delivery, g.now()
+	g.meetDeadlines(now)
 	for d.inFlight < maxInFlight {
 		i := g.pick(now)
 		if i < 0 {
@@ -265,12 +275,11 @@ func (g *Gateway) sendDue() time.Duration {
 			g.work.Go(func() { g.send(p, attempt, url) })
 		}
 	}
-	for _, p := range d.queue {
-		if wait := p.due.Sub(now); wait > 0 {
-			return wait
-		}
+	wait := time.Hour
+	if next, ok := g.nextDue(now); ok {
+		wait = min(wait, next.Sub(now))
 	}
-	return time.Hour
+	return wait
 }
 
 // pick returns the index of the parcel to send next, or -1. The caller holds mu.
@@ -358,7 +367,7 @@ func (g *Gateway) record(l *letter, attempt int, text string) {
 		d.log = slices.Delete(d.log, 0, 1)
 	}
 	d.log = append(d.log, Delivery{
-		EventID: l.id, Event: l.name, OrderID: l.orderID, PaymentID: l.paymentID, Attempt: attempt, Error: text,
-		At: g.now(), Body: l.body,
+		EventID: l.id, Event: l.name, OrderID: l.orderID, PaymentID: l.paymentID, RefundID: l.refundID, Attempt: attempt,
+		Error: text, At: g.now(), Body: l.body,
 	})
 }

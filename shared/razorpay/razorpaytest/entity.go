@@ -2,6 +2,7 @@ package razorpaytest
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // orderEntity is the gateway's order as its API and its webhooks show it.
@@ -18,6 +19,10 @@ type orderEntity struct {
 	Attempts   int     `json:"attempts"`
 	Notes      pairs   `json:"notes"`
 	CreatedAt  int64   `json:"created_at"`
+
+	payments     []*paymentEntity // oldest first
+	manualExpiry time.Duration    // how long after its creation a payment may be captured
+	refundSpeed  string           // of payments that are not
 }
 
 // paymentEntity is the gateway's payment as its API and its webhooks show it.
@@ -51,6 +56,31 @@ type paymentEntity struct {
 	ErrorReason      *string  `json:"error_reason"`
 	AcquirerData     acquirer `json:"acquirer_data"`
 	CreatedAt        int64    `json:"created_at"`
+
+	refunds []*refundEntity // oldest first
+	busy    bool            // a refund of it is in progress
+}
+
+// refundEntity is the gateway's refund as its API and its webhooks show it.
+type refundEntity struct {
+	ID             string         `json:"id"`
+	Entity         string         `json:"entity"`
+	Amount         int64          `json:"amount"`
+	Currency       string         `json:"currency"`
+	PaymentID      string         `json:"payment_id"`
+	Notes          pairs          `json:"notes"`
+	Receipt        *string        `json:"receipt"`
+	AcquirerData   refundAcquirer `json:"acquirer_data"`
+	CreatedAt      int64          `json:"created_at"`
+	BatchID        *string        `json:"batch_id"`
+	Status         string         `json:"status"`
+	SpeedProcessed string         `json:"speed_processed"`
+	SpeedRequested string         `json:"speed_requested"`
+}
+
+// refundAcquirer stays empty: the gateway calls a refund processed before the bank has given it a number.
+type refundAcquirer struct {
+	ARN *string `json:"arn"`
 }
 
 type acquirer struct {
@@ -66,6 +96,15 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 		return []byte("[]"), nil
 	}
 	return json.Marshal(map[string]string(p))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. An empty array will do for none.
+func (p *pairs) UnmarshalJSON(data []byte) error {
+	*p = nil
+	if string(data) == "[]" {
+		return nil
+	}
+	return json.Unmarshal(data, (*map[string]string)(p))
 }
 
 // collection is the gateway's list of entities.

@@ -13,12 +13,20 @@ type FaultKind string
 
 // The kinds of fault.
 const (
-	TimeoutBefore FaultKind = "timeout_before" // nothing is done, and no answer comes until the caller gives up
-	TimeoutAfter  FaultKind = "timeout_after"  // it is done, and no answer comes until the caller gives up
-	Reset         FaultKind = "reset"          // nothing is done, and the connection is reset
-	Throttled     FaultKind = "429"            // nothing is done; Retry-After says 1 second
-	ServerError   FaultKind = "500"            // nothing is done; the gateway's envelope
-	BadGateway    FaultKind = "502_html"       // nothing is done; the HTML page of a machine in between
+	// Nothing is done.
+	TimeoutBefore FaultKind = "timeout_before"  // no answer comes until the caller gives up
+	Reset         FaultKind = "reset"           // the connection is reset
+	Throttled     FaultKind = "429"             // Retry-After says 1 second
+	ServerError   FaultKind = "500"             // the gateway's envelope
+	BadGateway    FaultKind = "502_html"        // the HTML page of a machine in between
+	InProgress    FaultKind = "409_in_progress" // another request with the same idempotency key is at it
+	PaymentBusy   FaultKind = "400_busy"        // another operation on the same payment is at it: a 400 that is no refusal
+
+	// It is done, as if there were no fault.
+	TimeoutAfter     FaultKind = "timeout_after" // no answer comes until the caller gives up
+	ResetAfter       FaultKind = "reset_after"   // the connection is reset
+	ServerErrorAfter FaultKind = "500_after"     // the gateway's envelope
+	BadGatewayAfter  FaultKind = "html_after"    // the HTML page of a machine in between, with 502
 )
 
 // A Fault makes the next calls of one kind fail.
@@ -42,7 +50,8 @@ func (g *Gateway) setFaults(faults []Fault) *refusal {
 	for i := range faults {
 		f := &faults[i]
 		switch f.Kind {
-		case TimeoutBefore, TimeoutAfter, Reset, Throttled, ServerError, BadGateway:
+		case TimeoutBefore, Reset, Throttled, ServerError, BadGateway, InProgress, PaymentBusy,
+			TimeoutAfter, ResetAfter, ServerErrorAfter, BadGatewayAfter:
 		default:
 			return badRequest("kind", "There is no such kind of fault.")
 		}
@@ -81,31 +90,33 @@ func matches(pattern, path string) bool {
 // fail answers a call with a fault.
 func (g *Gateway) fail(kind FaultKind, w http.ResponseWriter, r *http.Request) {
 	switch kind {
+	case TimeoutAfter, ResetAfter, ServerErrorAfter, BadGatewayAfter:
+		g.api.ServeHTTP(discard{http.Header{}}, r)
+	}
+	switch kind {
 	case Throttled:
 		w.Header().Set("Retry-After", "1")
 		errThrottled.write(w)
-		return
-	case ServerError:
+	case InProgress:
+		errKeyInProgress.write(w)
+	case PaymentBusy:
+		errPaymentBusy.write(w)
+	case ServerError, ServerErrorAfter:
 		errServer.write(w)
-		return
-	case BadGateway:
+	case BadGateway, BadGatewayAfter:
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
 		io.WriteString(w, "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n")
-		return
-	case Reset:
+	case Reset, ResetAfter:
 		reset(w)
-	case TimeoutAfter:
-		g.api.ServeHTTP(discard{http.Header{}}, r)
-	}
-	io.Copy(io.Discard, r.Body) // the server notices that a caller has gone only once the body is read
-	if kind != Reset {
+		panic(http.ErrAbortHandler) // closes the connection without an answer
+	default:
 		select {
 		case <-r.Context().Done():
 		case <-g.ctx.Done():
 		}
+		panic(http.ErrAbortHandler)
 	}
-	panic(http.ErrAbortHandler) // closes the connection without an answer
 }
 
 // reset closes the connection so that the caller sees it reset, where the server allows it.

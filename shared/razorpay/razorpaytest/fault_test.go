@@ -2,52 +2,42 @@ package razorpaytest_test
 
 import (
 	"context"
-	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
-	"paidonce/shared/payment"
-	"paidonce/shared/razorpay"
 	"paidonce/shared/razorpay/razorpaytest"
 )
 
 func TestFaults(t *testing.T) {
 	for kind, test := range map[razorpaytest.FaultKind]struct {
-		done    bool // the order was made all the same
-		status  int  // 0: no answer
-		notDone bool // as far as the client can know
+		done   bool   // the order was made all the same
+		status int    // 0: no answer
+		says   string // part of the answer, or of why there is none
 	}{
-		razorpaytest.TimeoutBefore: {false, 0, false},
-		razorpaytest.TimeoutAfter:  {true, 0, false},
-		razorpaytest.Reset:         {false, 0, false},
-		razorpaytest.Throttled:     {false, 429, true},
-		razorpaytest.ServerError:   {false, 500, false},
-		razorpaytest.BadGateway:    {false, 502, false},
+		razorpaytest.TimeoutBefore:    {false, 0, context.DeadlineExceeded.Error()},
+		razorpaytest.TimeoutAfter:     {true, 0, context.DeadlineExceeded.Error()},
+		razorpaytest.Reset:            {false, 0, "reset by peer"},
+		razorpaytest.ResetAfter:       {true, 0, "reset by peer"},
+		razorpaytest.Throttled:        {false, 429, "Too many requests"},
+		razorpaytest.ServerError:      {false, 500, "SERVER_ERROR"},
+		razorpaytest.ServerErrorAfter: {true, 500, "SERVER_ERROR"},
+		razorpaytest.BadGateway:       {false, 502, "<html>"},
+		razorpaytest.BadGatewayAfter:  {true, 502, "<html>"},
+		razorpaytest.InProgress:       {false, 409, "Another request with the same idempotency key is still in progress."},
+		razorpaytest.PaymentBusy:      {false, 400, "another payment operation is in progress"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			gateway, url, _ := newGateway(t, nil)
-			client, err := razorpay.New(url, keyID, keySecret, razorpay.WithAttemptTimeout(200*time.Millisecond))
-			if err != nil {
-				t.Fatal(err)
-			}
+			gateway, url, client := newGateway(t, nil)
 			if err := gateway.SetFaults(razorpaytest.Fault{Method: http.MethodPost, Path: "/v1/orders", Kind: kind}); err != nil {
 				t.Fatal(err)
 			}
-			request := razorpay.OrderRequest{Amount: payment.Money{Amount: 100, Currency: "INR"}, Receipt: "shop-1"}
-			_, err = client.CreateOrder(t.Context(), request)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			var answer *razorpay.Error
-			if errors.As(err, &answer) != (test.status != 0) || answer != nil && answer.HTTPStatus != test.status {
-				t.Errorf("error %v, want status %d", err, test.status)
-			}
-			if got := razorpay.NotDone(err); got != test.notDone {
-				t.Errorf("NotDone = %t, want %t: %v", got, test.notDone, err)
-			}
-			if timeout := kind == razorpaytest.TimeoutBefore || kind == razorpaytest.TimeoutAfter; timeout != errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("error %v, a timeout: %t", err, timeout)
+			const body = `{"amount":100,"currency":"INR","receipt":"shop-1"}`
+			status, answer := callWithin(t, 200*time.Millisecond, url+"/v1/orders", body)
+			if status != test.status || !strings.Contains(answer, test.says) {
+				t.Errorf("%d %s, want %d with %q", status, answer, test.status, test.says)
 			}
 			found, err := client.OrdersByReceipt(t.Context(), "shop-1")
 			if err != nil {
@@ -56,11 +46,37 @@ func TestFaults(t *testing.T) {
 			if (len(found) == 1) != test.done {
 				t.Errorf("%d orders there, done %t", len(found), test.done)
 			}
-			if _, err = client.CreateOrder(t.Context(), request); err != nil {
-				t.Errorf("the call after the fault: %v", err)
+			if status, answer = callWithin(t, time.Minute, url+"/v1/orders", body); status != 200 {
+				t.Errorf("the call after the fault: %d %s", status, answer)
+			}
+			first := gateway.Calls()[0]
+			if first.Fault != kind || first.Status != test.status {
+				t.Errorf("recorded as %+v", first)
 			}
 		})
 	}
+}
+
+// callWithin posts a body with the key and returns the answer, or 0 and why there was none.
+func callWithin(t *testing.T, timeout time.Duration, url, body string) (status int, answer string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(keyID, keySecret)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
 }
 
 func TestFaultsFit(t *testing.T) {

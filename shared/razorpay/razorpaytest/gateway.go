@@ -1,16 +1,34 @@
 // Package razorpaytest is a simulated Razorpay for tests and for development: an HTTP server that speaks the gateway's
-// REST API for orders and payments and delivers signed webhooks, with failures on demand.
+// REST API for orders, payments and refunds and delivers signed webhooks, with failures on demand. It refuses what the
+// gateway refuses.
 //
-// It answers under /v1 as the gateway does. What a customer would do, and everything a test wants to bring about, goes
-// through the control interface under /_sim, or through the Go methods behind it:
+// It answers under /v1 as the gateway does:
+//
+//	POST /v1/orders                        GET /v1/orders          GET /v1/orders/{id}
+//	GET  /v1/orders/{id}/payments          GET /v1/payments        GET /v1/payments/{id}
+//	POST /v1/payments/{id}/capture         {amount, currency}
+//	POST /v1/payments/{id}/refund          {amount?, speed?, notes?, receipt?}, with the header X-Refund-Idempotency
+//	GET  /v1/payments/{id}/refunds         GET /v1/payments/{id}/refunds/{refund}
+//	GET  /v1/refunds                       GET /v1/refunds/{id}
+//
+// What a customer or the dashboard would do, and everything a test wants to bring about, goes through the control
+// interface under /_sim, or through the Go methods behind it:
 //
 //	POST /_sim/orders     {id?, amount, currency, receipt?, notes?}               an order somebody else made
 //	POST /_sim/payments   {order_id?, amount?, currency?, status, deliver?}       a customer's attempt; answers {id}
 //	POST /_sim/payments/{id}  {status, deliver?}                                  moves it on
+//	POST /_sim/refunds    {payment_id, amount?, receipt?, notes?, status?, deliver?}  a dashboard refund; answers {id}
+//	POST /_sim/refunds/{id}   {status, deliver?}                                  moves it on
+//	POST /_sim/settings   {refund_status?, refund_takes_seconds?, key_conflict?, keep_failed?, auto_refund_surplus?, balance?}
 //	POST /_sim/delivery   {drop?, duplicate?, shuffle?, delay_ms?, enabled?}      how webhooks travel
 //	POST /_sim/faults     [{method?, path, kind, count?}]                         makes API calls fail
-//	POST /_sim/clock      {advance_seconds}                                       moves the clock; retries fall due
+//	POST /_sim/clock      {advance_seconds}                                       moves the clock; what falls due happens
 //	GET  /_sim/deliveries                                                         what was sent; ?body=true with bodies
+//	GET  /_sim/calls                                                              which API calls came in
+//
+// A payment that is authorized stays so until it is captured, or until the order's manual expiry period, counted from
+// the payment's creation, is over: then it is refunded. An automatic capture happens at once or never: ask for the
+// status captured.
 //
 // Time is the real time plus what the clock was advanced by. All ids come from one random source, so that a seed
 // repeats a run as long as calls come in the same order. Nothing is kept when the process ends.
@@ -40,6 +58,10 @@ type Config struct {
 	Now  func() time.Time // the clock before it is advanced; nil: time.Now
 	Rand *rand.Rand       // the source of ids and chances, used by the gateway alone from now on; nil: a random seed
 
+	// ManualExpiry is how long after its creation an authorized payment is refunded unless it is captured, if its order
+	// does not say. 0: 3 days.
+	ManualExpiry time.Duration
+
 	// DeliveryTimeout is how long a webhook may take to answer. 0: the gateway's 5 seconds.
 	DeliveryTimeout time.Duration
 }
@@ -55,13 +77,19 @@ type Gateway struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu       sync.Mutex
-	offset   time.Duration    // by which the clock was advanced
-	orders   []*orderEntity   // oldest first
-	payments []*paymentEntity // oldest first
-	faults   []Fault
-	delivery delivery
-	server   *http.Server
+	mu        sync.Mutex
+	offset    time.Duration // by which the clock was advanced
+	moment    time.Time     // the time of the deadline that is being met; zero: none is
+	deadlines []deadline    // soonest first
+	orders    list[orderEntity]
+	payments  list[paymentEntity]
+	refunds   list[refundEntity]
+	keys      map[string]*keyUse // by idempotency key
+	settings  Settings
+	faults    []Fault
+	calls     callLog
+	delivery  delivery
+	server    *http.Server
 }
 
 // New returns a gateway without orders.
@@ -75,7 +103,14 @@ func New(config Config) *Gateway {
 	if config.DeliveryTimeout == 0 {
 		config.DeliveryTimeout = 5 * time.Second
 	}
-	g := &Gateway{config: config}
+	if config.ManualExpiry == 0 {
+		config.ManualExpiry = 3 * 24 * time.Hour
+	}
+	g := &Gateway{
+		config: config, settings: defaultSettings, keys: map[string]*keyUse{},
+		orders: newList[orderEntity](), payments: newList[paymentEntity](), refunds: newList[refundEntity](),
+		calls: newCallLog(),
+	}
 	if g.config.AccountID == "" {
 		g.config.AccountID = g.newID("acc_")
 	}
@@ -137,24 +172,6 @@ func (g *Gateway) SetWebhookSecret(secret string) {
 
 // AccountID returns the merchant's account, which every event names.
 func (g *Gateway) AccountID() string { return g.config.AccountID }
-
-// Now returns the gateway's time.
-func (g *Gateway) Now() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.now()
-}
-
-// Advance moves the gateway's clock forward. Deliveries that fall due with it are made.
-func (g *Gateway) Advance(d time.Duration) {
-	g.mu.Lock()
-	g.offset += d
-	g.mu.Unlock()
-	g.delivery.wake()
-}
-
-// now returns the gateway's time. The caller holds mu.
-func (g *Gateway) now() time.Time { return g.config.Now().Add(g.offset).UTC() }
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

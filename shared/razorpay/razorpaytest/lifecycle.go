@@ -1,35 +1,19 @@
 package razorpaytest
 
 import (
-	"slices"
+	"cmp"
+	"time"
 )
 
-// The statuses of a payment. It goes from created to authorized to captured, or fails; a failed one may still be
-// authorized days later.
+// The statuses of a payment. It goes from created to authorized to captured to refunded, or fails; a failed one may still
+// be authorized days later, and one that nobody captures is refunded without having been captured.
 const (
 	created    = "created"
 	authorized = "authorized"
 	captured   = "captured"
+	refunded   = "refunded"
 	failed     = "failed"
 )
-
-// order returns an order, or nil. The caller holds mu.
-func (g *Gateway) order(id string) *orderEntity {
-	i := slices.IndexFunc(g.orders, func(o *orderEntity) bool { return o.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return g.orders[i]
-}
-
-// payment returns a payment, or nil. The caller holds mu.
-func (g *Gateway) payment(id string) *paymentEntity {
-	i := slices.IndexFunc(g.payments, func(p *paymentEntity) bool { return p.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return g.payments[i]
-}
 
 // addOrder makes an order. The caller holds mu.
 func (g *Gateway) addOrder(r orderRequest) *orderEntity {
@@ -39,8 +23,9 @@ func (g *Gateway) addOrder(r orderRequest) *orderEntity {
 	o := &orderEntity{
 		ID: r.id, Entity: "order", Amount: r.amount, AmountDue: r.amount, Currency: r.currency, Receipt: r.receipt,
 		Status: "created", Notes: r.notes, CreatedAt: g.now().Unix(),
+		manualExpiry: cmp.Or(r.manualExpiry, g.config.ManualExpiry), refundSpeed: r.refundSpeed,
 	}
-	g.orders = append(g.orders, o)
+	g.orders.add(o.ID, o)
 	return o
 }
 
@@ -54,40 +39,68 @@ func (g *Gateway) addPayment(of *orderEntity, amount int64, currency string) *pa
 	if of != nil {
 		p.OrderID = &of.ID
 		of.Attempts++
+		of.payments = append(of.payments, p)
 	}
-	g.payments = append(g.payments, p)
+	g.payments.add(p.ID, p)
 	return p
+}
+
+// orderOf returns a payment's order, or nil. The caller holds mu.
+func (g *Gateway) orderOf(p *paymentEntity) *orderEntity {
+	if p.OrderID == nil {
+		return nil
+	}
+	return g.orders.get(*p.OrderID)
 }
 
 // move brings a payment to another status and emits the events that go with it, unless they are to be kept back. A
 // capture passes through authorized. The caller holds mu.
 func (g *Gateway) move(p *paymentEntity, status string, deliver bool) *refusal {
-	emit := func(name string, o *orderEntity) {
-		if deliver {
-			g.emit(name, *p, o)
-		}
-	}
+	fresh := p.Status == created || p.Status == failed
 	switch {
 	case status == failed && p.Status == created:
 		g.markFailed(p)
-		emit("payment.failed", nil)
-	case status == authorized && (p.Status == created || p.Status == failed):
-		g.authorize(p)
-		emit("payment.authorized", nil)
-	case status == captured && (p.Status == created || p.Status == failed):
-		g.authorize(p)
-		emit("payment.authorized", nil)
-		fallthrough
-	case status == captured && p.Status == authorized:
-		paid := g.capture(p)
-		emit("payment.captured", nil)
-		if paid != nil {
-			emit("order.paid", paid)
+		if deliver {
+			g.emit("payment.failed", p, nil, nil)
 		}
+	case fresh && (status == authorized || status == captured):
+		g.authorize(p)
+		if deliver {
+			g.emit("payment.authorized", p, nil, nil)
+		}
+		o := g.orderOf(p)
+		switch {
+		case g.settings.AutoRefundSurplus && o != nil && o.Status == "paid":
+			g.refundUncaptured(p, deliver)
+		case status == captured:
+			g.capture(p, deliver)
+		default:
+			g.awaitCapture(p, deliver)
+		}
+	case status == captured && p.Status == authorized:
+		g.capture(p, deliver)
 	default:
 		return badRequest("status", "A payment cannot go from "+p.Status+" to "+status+".")
 	}
 	return nil
+}
+
+// awaitCapture refunds an authorized payment once its time to be captured is over: now, if it was authorized too late.
+func (g *Gateway) awaitCapture(p *paymentEntity, deliver bool) {
+	expiry := g.config.ManualExpiry
+	if o := g.orderOf(p); o != nil {
+		expiry = o.manualExpiry
+	}
+	over := time.Unix(p.CreatedAt, 0).UTC().Add(expiry)
+	if !over.After(g.now()) {
+		g.refundUncaptured(p, deliver)
+		return
+	}
+	g.schedule(over, func() {
+		if p.Status == authorized {
+			g.refundUncaptured(p, true)
+		}
+	})
 }
 
 func (g *Gateway) markFailed(p *paymentEntity) {
@@ -104,32 +117,38 @@ func (g *Gateway) authorize(p *paymentEntity) {
 	g.markAttempted(p)
 }
 
-// capture takes the money and returns the payment's order if this was what paid it. Money in another currency does not
-// count towards the order.
-func (g *Gateway) capture(p *paymentEntity) (paid *orderEntity) {
+// capture takes the money of an authorized payment. The caller holds mu.
+func (g *Gateway) capture(p *paymentEntity, deliver bool) {
 	fee := p.Amount / 50 // 2 %, of which 18 % tax
 	p.Status, p.Captured, p.Fee, p.Tax = captured, true, new(fee), new(fee*18/118)
-	if p.OrderID == nil {
-		return nil
+	o := g.orderOf(p)
+	completes := o != nil && o.receive(p)
+	if !deliver {
+		return
 	}
-	o := g.order(*p.OrderID)
+	g.emit("payment.captured", p, nil, nil)
+	if completes {
+		g.emit("order.paid", p, o, nil)
+	}
+}
+
+// receive counts a payment towards the order, unless it is in another currency, and reports whether this was what paid
+// the order.
+func (o *orderEntity) receive(p *paymentEntity) (completes bool) {
 	if p.Currency != o.Currency {
-		return nil
+		return false
 	}
 	o.AmountPaid += p.Amount
 	o.AmountDue = max(0, o.Amount-o.AmountPaid)
 	if o.Status == "paid" || o.AmountDue > 0 {
-		return nil
+		return false
 	}
 	o.Status = "paid"
-	return o
+	return true
 }
 
 func (g *Gateway) markAttempted(p *paymentEntity) {
-	if p.OrderID == nil {
-		return
-	}
-	if o := g.order(*p.OrderID); o.Status == "created" {
+	if o := g.orderOf(p); o != nil && o.Status == "created" {
 		o.Status = "attempted"
 	}
 }

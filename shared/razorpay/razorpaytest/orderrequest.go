@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"paidonce/shared/payment"
@@ -20,34 +21,24 @@ type orderRequest struct {
 	currency string
 	receipt  *string
 	notes    pairs
+
+	manualExpiry time.Duration // 0: not said
+	refundSpeed  string        // empty: not said
 }
 
 // parseOrder reads the body of POST /v1/orders, and is as strict about it as the gateway: unknown fields are refused.
 func parseOrder(body []byte) (orderRequest, *refusal) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || fields == nil {
-		return orderRequest{}, badRequest("", "The request body is not a JSON object.")
-	}
 	var (
 		r       orderRequest
 		partial bool
 		capture captureRequest
 	)
-	known := map[string]any{
+	fields, refused := parseFields(body, map[string]any{
 		"amount": &r.amount, "currency": &r.currency, "receipt": &r.receipt, "notes": &r.notes,
 		"partial_payment": &partial, "payment": &capture,
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		into, ok := known[name]
-		if !ok {
-			return orderRequest{}, unwanted(name)
-		}
-		if name == "notes" && string(fields[name]) == "[]" {
-			continue
-		}
-		if json.Unmarshal(fields[name], into) != nil {
-			return orderRequest{}, badRequest(name, fmt.Sprintf("The %s is of the wrong type.", name))
-		}
+	})
+	if refused != nil {
+		return orderRequest{}, refused
 	}
 	if refused := r.check(); refused != nil {
 		return orderRequest{}, refused
@@ -56,33 +47,66 @@ func parseOrder(body []byte) (orderRequest, *refusal) {
 		if refused := capture.check(); refused != nil {
 			return orderRequest{}, refused
 		}
+		if o := capture.Options; o != nil {
+			r.manualExpiry, r.refundSpeed = time.Duration(value(o.Manual, 0))*time.Minute, o.RefundSpeed
+		}
 	}
 	return r, nil
 }
 
-func (r orderRequest) check() *refusal {
-	switch {
-	case !payment.IsCurrency(r.currency):
-		return badRequest("currency", "The currency is not supported.")
-	case r.amount < 1 || r.currency == "INR" && r.amount < 100:
-		return badRequest("amount", "The amount must be at least INR 1.00")
-	case r.amount > maxAmount:
-		return badRequest("amount", "Amount exceeds maximum amount allowed.")
-	case slices.Contains([]string{"KWD", "BHD", "OMR"}, r.currency) && r.amount%10 != 0:
-		return badRequest("amount", "The last digit of the amount must be 0 for a currency of three decimals.")
+// parseFields reads a JSON object into variables by their names, and returns the fields that were there.
+func parseFields(body []byte, into map[string]any) (map[string]json.RawMessage, *refusal) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return nil, badRequest("", "The request body is not a JSON object.")
 	}
-	return r.checkLabels()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		variable, ok := into[name]
+		switch {
+		case !ok:
+			return nil, unwanted(name)
+		case json.Unmarshal(fields[name], variable) == nil:
+		case name == "amount":
+			return nil, badRequest(name, "The amount must be an integer.")
+		default:
+			return nil, badRequest(name, fmt.Sprintf("The %s is of the wrong type.", name))
+		}
+	}
+	return fields, nil
 }
 
-// checkLabels checks what an order is called, apart from what it costs.
-func (r orderRequest) checkLabels() *refusal {
-	if r.receipt != nil && utf8.RuneCountInString(*r.receipt) > 40 {
+func (r orderRequest) check() *refusal {
+	if !payment.IsCurrency(r.currency) {
+		return badRequest("currency", "The currency is not supported.")
+	}
+	if refused := checkAmount(r.amount, r.currency); refused != nil {
+		return refused
+	}
+	return checkLabels(r.receipt, r.notes)
+}
+
+// checkAmount checks the amount of an order or a refund.
+func checkAmount(amount int64, currency string) *refusal {
+	switch {
+	case amount < 1 || currency == "INR" && amount < 100:
+		return badRequest("amount", "The amount must be at least INR 1.00")
+	case amount > maxAmount:
+		return badRequest("amount", "Amount exceeds maximum amount allowed.")
+	case slices.Contains([]string{"KWD", "BHD", "OMR"}, currency) && amount%10 != 0:
+		return badRequest("amount", "The last digit of the amount must be 0 for a currency of three decimals.")
+	}
+	return nil
+}
+
+// checkLabels checks what an order or a refund is called, apart from its amount.
+func checkLabels(receipt *string, notes pairs) *refusal {
+	if receipt != nil && utf8.RuneCountInString(*receipt) > 40 {
 		return badRequest("receipt", "The receipt may not be greater than 40 characters.")
 	}
-	if len(r.notes) > 15 {
+	if len(notes) > 15 {
 		return badRequest("notes", "Number of fields in notes should be less than or equal to 15")
 	}
-	for name, value := range r.notes {
+	for name, value := range notes {
 		if utf8.RuneCountInString(name) > 256 || utf8.RuneCountInString(value) > 256 {
 			return badRequest("notes", "A note may not be longer than 256 characters.")
 		}

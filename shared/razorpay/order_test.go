@@ -1,7 +1,6 @@
 package razorpay
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -115,56 +113,6 @@ func TestReadsRefuseOddIDs(t *testing.T) {
 	}
 }
 
-func TestPaymentReads(t *testing.T) {
-	const captured = `{"id":"pay_2","entity":"payment","amount":49900,"currency":"INR","status":"captured","order_id":"order_1","captured":true,"notes":[]}`
-	const failed = `{"id":"pay_1","entity":"payment","amount":49900,"currency":"INR","status":"failed","order_id":"order_1","captured":false,"notes":[]}`
-	inr := payment.Money{Amount: 49900, Currency: "INR"}
-	facts := []payment.PaymentFact{
-		{ID: "pay_1", GatewayOrderID: "order_1", Status: payment.PaymentCreated, Failed: true, Amount: inr},
-		{ID: "pay_2", GatewayOrderID: "order_1", Status: payment.PaymentCaptured, Amount: inr},
-	}
-	client := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/v1/payments/pay_2":
-			io.WriteString(w, captured)
-		case "/v1/orders/order_1/payments":
-			io.WriteString(w, `{"entity":"collection","count":2,"items":[`+failed+`,`+captured+`]}`)
-		case "/v1/orders/order_2/payments":
-			io.WriteString(w, `{"entity":"collection","count":0,"items":[]}`)
-		case "/v1/orders/order_3/payments":
-			io.WriteString(w, `{"entity":"collection","count":2,"items":[`+failed+`]}`)
-		case "/v1/orders/order_4/payments":
-			io.WriteString(w, `{}`)
-		case "/v1/orders/order_5/payments":
-			io.WriteString(w, `{"entity":"collection","count":1,"items":[null]}`)
-		default:
-			t.Errorf("called %s", r.URL)
-		}
-	})
-	one, err := client.Payment(t.Context(), "pay_2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(facts[1], one); diff != "" {
-		t.Errorf("payment (-want +got):\n%s", diff)
-	}
-	got, err := client.OrderPayments(t.Context(), "order_1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(facts, got); diff != "" {
-		t.Errorf("payments (-want +got):\n%s", diff)
-	}
-	if got, err = client.OrderPayments(t.Context(), "order_2"); err != nil || len(got) != 0 {
-		t.Errorf("an order without payments: %v, %v", got, err)
-	}
-	for _, id := range []string{"order_3", "order_4", "order_5"} {
-		if got, err = client.OrderPayments(t.Context(), id); !errors.Is(err, ErrUndecodable) {
-			t.Errorf("%s: %v, %v, want ErrUndecodable", id, got, err)
-		}
-	}
-}
-
 // list serves entities the way the gateway pages them.
 func list(t *testing.T, entities []string, want url.Values) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -182,6 +130,8 @@ func list(t *testing.T, entities []string, want url.Values) http.HandlerFunc {
 }
 
 func TestOrdersByReceipt(t *testing.T) {
+	threePages := slices.Repeat([]string{"shop-12"}, 230)
+	threePages[7], threePages[105], threePages[210] = "shop-1", "shop-1", "shop-1"
 	for name, test := range map[string]struct {
 		receipts []string
 		want     []int // indices
@@ -191,6 +141,7 @@ func TestOrdersByReceipt(t *testing.T) {
 		"one among parts":  {[]string{"shop-10", "shop-1", "shop-11"}, []int{1}},
 		"two orders":       {[]string{"shop-1", "shop-10", "shop-1"}, []int{0, 2}},
 		"on the last page": {append(slices.Repeat([]string{"shop-12"}, 250), "shop-1"), []int{250}},
+		"three pages":      {threePages, []int{7, 105, 210}},
 		"at a page's end":  {append(slices.Repeat([]string{"shop-12"}, 99), "shop-1"), []int{99}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,25 +173,5 @@ func TestOrdersByReceiptWhilePagesShift(t *testing.T) {
 	orders, err := client.OrdersByReceipt(t.Context(), "shop-1")
 	if err != nil || len(orders) != 1 {
 		t.Errorf("%d orders, %v, want the one once", len(orders), err)
-	}
-}
-
-func TestPayments(t *testing.T) {
-	var entities []string
-	for i := range 120 {
-		entities = append(entities, fmt.Sprintf(`{"id":"pay_%d","amount":100,"currency":"INR","status":"captured"}`, i))
-	}
-	client := serve(t, nil, list(t, entities, url.Values{"from": {"1700000000"}, "to": {"1700000600"}}))
-	facts, err := client.Payments(t.Context(), time.Unix(1700000000, 0), time.Unix(1700000600, 0))
-	if err != nil || len(facts) != 120 || facts[119].ID != "pay_119" {
-		t.Errorf("%d payments, %v, want 120", len(facts), err)
-	}
-}
-
-func TestPagesWithoutEnd(t *testing.T) {
-	page := `{"entity":"collection","count":100,"items":[` + strings.Join(slices.Repeat([]string{`{"id":"pay_1"}`}, 100), ",") + `]}`
-	client := serve(t, nil, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })
-	if _, err := client.Payments(t.Context(), time.Unix(0, 0), time.Unix(1, 0)); err == nil {
-		t.Error("no error")
 	}
 }

@@ -1,0 +1,40 @@
+// Command checkout serves the browser's way back from the checkout: verify, read the payment, send the customer on.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"paidonce/shared/advance"
+	"paidonce/shared/awsclient"
+	"paidonce/shared/dynamo"
+	"paidonce/shared/env"
+	"paidonce/shared/logs"
+	"paidonce/shared/razorpay"
+	"paidonce/shared/secret"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg := env.Must(env.Load[settings]())
+	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
+	client := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
+	h := &handler{
+		gateways: map[string]access{"razorpay": {
+			current: func(ctx context.Context) gateway { return client.Value(ctx) },
+			refresh: func(ctx context.Context) (gateway, bool) { return client.Refresh(ctx) },
+		}},
+		store:    table,
+		advancer: advance.Advancer{Store: table, Rules: cfg.Rules(), Now: time.Now, Reserve: reserve},
+		returnTo: cfg.ReturnURL,
+		log:      logs.New(os.Stdout, cfg.LogLevel),
+		now:      time.Now,
+	}
+	lambda.Start(h.Handle)
+}
