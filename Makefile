@@ -40,8 +40,8 @@ browser: need-go $(TOOLS) ## drive the checkout page with a headless Chromium; n
 	go test -tags browser -count=1 -run Browser ./cmd/paidonce $(ARGS)
 
 proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
-	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \
-		./shared/payment ./shared/storetest ./functions | grep -vE '^=== |^    --- PASS'
+	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Twenty|Table|Races|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \
+		./shared/payment ./shared/storetest ./shared/refund ./functions/orders ./functions | grep -vE '^=== |^    --- PASS'
 
 race: need-go $(TOOLS) ## all tests under the race detector (needs a C compiler)
 	go test -race ./...
@@ -49,7 +49,9 @@ race: need-go $(TOOLS) ## all tests under the race detector (needs a C compiler)
 lint: need-go $(TOOLS) ## gofmt, go vet, staticcheck, and the template's linters
 	@unformatted=$$(gofmt -l cmd functions shared); test -z "$$unformatted" || { echo "not formatted (gofmt -w): $$unformatted" >&2; exit 1; }
 	go vet ./...
+	go vet -tags browser ./cmd/...
 	go run $(STATICCHECK) ./...
+	go run $(STATICCHECK) -tags browser ./cmd/...
 	.tools/bin/sam validate --lint --template template.yaml
 	.tools/bin/cfn-lint --include-checks I --regions us-east-1 ap-south-1 -- template.yaml
 

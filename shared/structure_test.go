@@ -44,16 +44,20 @@ var places = []place{
 	{packages: "shared/payment"},
 	{packages: "shared/advance", ours: []string{"payment"}},
 	{packages: "shared/refund", ours: []string{"payment", "advance"}},
+	{packages: "shared/reconcile", ours: []string{"payment", "advance"}},
+	{packages: "shared/announce", ours: []string{"payment"}},
 
 	// Adapters know one outside thing each, and never each other.
-	{packages: "shared/razorpay", ours: []string{"payment"}},
+	{packages: "shared/razorpay", ours: []string{"payment"}, outside: []string{"golang.org/x/time/rate"}},
 	{packages: "shared/dynamo", ours: []string{"payment"}, outside: []string{awsSDK}},
+	{packages: "shared/bus", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/queue", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/apigw", ours: []string{"payment"}, outside: []string{lambdaEvents}},
 	{packages: "shared/secret", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/awsclient", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/env", ours: []string{"payment"}, outside: []string{"github.com/caarlos0/env/v11"}},
 	{packages: "shared/logs", ours: []string{"payment"}},
+	{packages: "shared/metrics"},
 
 	// For tests and the command line only.
 	{packages: "shared/razorpay/razorpaytest", ours: []string{"razorpay", "payment"}},
@@ -62,7 +66,7 @@ var places = []place{
 
 	{
 		packages: "functions/*",
-		ours:     []string{"payment", "advance", "refund", "razorpay", "dynamo", "queue", "apigw", "secret", "awsclient", "env", "logs"},
+		ours:     []string{"payment", "advance", "refund", "reconcile", "announce", "razorpay", "dynamo", "queue", "bus", "apigw", "secret", "awsclient", "env", "logs", "metrics"},
 		outside:  []string{lambdaEvents, lambdaContext},
 		inMain:   []string{awsSDK, lambdaStart},
 	},

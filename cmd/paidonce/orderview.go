@@ -23,6 +23,7 @@ var meanings = map[payment.HoldReason]string{
 	payment.HoldDispute:           "the customer's bank may take the money back, or did",
 	payment.HoldPaidAfterClose:    "paid after the shop had closed the order: are the goods still there?",
 	payment.HoldLate:              "paid later than the shop wants to fulfil",
+	payment.HoldUnconfirmed:       "only a webhook says so, and the shop wants the payment read from the gateway first",
 }
 
 // order says where an order stands. flags lead to its stack.

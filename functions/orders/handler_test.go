@@ -176,7 +176,7 @@ func TestCreateNamesTheFieldAtFault(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for field, bodies := range map[string][]string{
 		"id": {
-			strings.Replace(good, "o1", "", 1), strings.Replace(good, "o1", "a b", 1), strings.Replace(good, "o1", "-a", 1),
+			strings.Replace(good, "o1", "", 1), strings.Replace(good, "o1", "a b", 1), strings.Replace(good, "o1", "a|b", 1), strings.Replace(good, "o1", "-a", 1),
 			strings.Replace(good, "o1", strings.Repeat("a", 41), 1), strings.Replace(good, `"o1"`, "7", 1),
 		},
 		"amount": {

@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"paidonce/shared/advance"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"paidonce/shared/metrics"
 	"paidonce/shared/payment"
+	"paidonce/shared/reconcile"
 )
 
 const (
@@ -18,24 +21,28 @@ const (
 	reserve = itemTime + time.Second
 	// writingTime is the time before an item's end at which a lost race is not run again.
 	writingTime = 2 * time.Second
+	// leaseTime outlasts the longest run, so that two never work at a time unless one was cut off.
+	leaseTime = 3 * time.Minute
 )
 
-// store is where events, orders and refund requests are kept. What it lists as due lags behind: the row itself decides.
+// store is where events, orders, refund requests and announcements are kept. What it lists as due lags behind: the row itself
+// decides.
 type store interface {
+	// Lease takes the sweep's lease, and reports false if somebody else has it. Release gives it back.
+	Lease(ctx context.Context, holder string, now, until time.Time) (bool, error)
+	Release(ctx context.Context, holder string, now time.Time) error
 	// DueEvents calls found with each event that is listed with the status as due before the time, soonest first within each
-	// shard, until found returns false. DueOrders and DueRefunds do the same.
+	// shard, until found returns false. DueOrders, DueRefunds and DueAnnouncements do the same.
 	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
 	DueOrders(ctx context.Context, before time.Time, found func(orderID string) bool) error
 	DueRefunds(ctx context.Context, before time.Time, found func(orderID, id string) bool) error
-	// Event reads an event as it is now, Order an order. [payment.ErrNotFound] if there is none.
+	DueAnnouncements(ctx context.Context, before time.Time, found func(payment.OutboxKey) bool) error
+	// Event reads an event as it is now. [payment.ErrNotFound] if there is none.
 	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
-	Order(ctx context.Context, id string) (payment.Order, error)
 	// SettleEvent writes what became of an event. [payment.ErrEventApplied] if it is APPLIED already.
 	SettleEvent(ctx context.Context, s payment.Settlement) error
-	// PostponeOrder changes when the gateway is asked about an order. [payment.ErrVersionConflict] if the order has changed.
-	PostponeOrder(ctx context.Context, o payment.Order, next time.Time) error
-	// Commit writes a change of an order whole or not at all.
-	Commit(ctx context.Context, c payment.Commit) error
+	// PostponeAnnouncement lists an announcement as due again from this time.
+	PostponeAnnouncement(ctx context.Context, k payment.OutboxKey, at time.Time) error
 }
 
 // refunder takes a refund request that is due one step further, and reports false if there was nothing to do.
@@ -43,28 +50,56 @@ type refunder interface {
 	Pursue(ctx context.Context, orderID, id string) (bool, error)
 }
 
-type handler struct {
-	store    store
-	queue    queue
-	gateways map[string]func(context.Context) gateway // by name; asked anew each time, since keys are rotated
-	advancer advance.Advancer
-	refunder refunder
-	stack    string // distinguishes our orders at the gateway from another deployment's
-	log      *slog.Logger
-	now      func() time.Time
+// announcer publishes announcements that are not sent.
+type announcer interface {
+	Announce(ctx context.Context, keys []payment.OutboxKey) (failed []payment.OutboxKey, err error)
 }
 
-// Handle looks after what is due: events that nobody settled, orders about which the gateway may know more, refunds whose
-// outcome is open. It fails if it could not do one of these jobs; one item's failure never keeps it from the next.
-func (h *handler) Handle(ctx context.Context) error {
-	return errors.Join(h.handOffs(ctx), h.questions(ctx), h.refunds(ctx))
+// reconciler compares with the gateway; see [reconcile.Reconciler].
+type reconciler interface {
+	Ask(ctx context.Context, orderID string) (bool, error)
+	Scan(ctx context.Context, gateway string, scan payment.Scan, more func() bool) (found reconcile.Findings, silent int, err error)
+}
+
+type handler struct {
+	store      store
+	queue      queue
+	refunder   refunder
+	announcer  announcer
+	reconciler reconciler
+	gateways   []string // that are scanned
+	pace       payment.Pace
+	metrics    *metrics.Writer
+	log        *slog.Logger
+	now        func() time.Time
+}
+
+// Handle looks after what is due: events that nobody settled, refunds whose outcome is open, announcements that were not sent,
+// orders about which the gateway may know more; and then goes through what the gateway has. It fails if it could not do one of
+// these jobs; one item's failure never keeps it from the next. Of two runs at a time one does nothing.
+func (h *handler) Handle(ctx context.Context) (err error) {
+	holder := "local"
+	if invocation, ok := lambdacontext.FromContext(ctx); ok {
+		holder = invocation.AwsRequestID
+	}
+	taken, err := h.store.Lease(ctx, holder, h.now(), h.now().Add(leaseTime))
+	if err != nil {
+		return fmt.Errorf("reconcile: %w", err)
+	}
+	if !taken {
+		h.log.LogAttrs(ctx, slog.LevelInfo, "reconcile", slog.String("part", "none: another run is under way"))
+		return nil
+	}
+	defer func() { err = errors.Join(err, h.store.Release(ctx, holder, h.now())) }()
+	waiting, handedOff := h.handOffs(ctx)
+	return errors.Join(handedOff, h.refunds(ctx), h.announcements(ctx), h.questions(ctx), h.scans(ctx, waiting), h.overdue(ctx))
 }
 
 // questions asks the gateway about the orders that are due.
 func (h *handler) questions(ctx context.Context) error {
 	w := h.walk("orders asked about")
 	err := h.store.DueOrders(ctx, h.now(), func(orderID string) bool {
-		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return h.ask(ctx, orderID) })
+		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return h.reconciler.Ask(ctx, orderID) })
 	})
 	return w.end(ctx, err)
 }
@@ -88,9 +123,15 @@ type walk struct {
 
 func (h *handler) walk(part string) *walk { return &walk{handler: h, part: part} }
 
+// timeLeft reports whether another item may begin.
+func timeLeft(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= reserve
+}
+
 // visit does the work on one item. It reports false if there is no time for more.
 func (w *walk) visit(ctx context.Context, item string, work func(context.Context) (bool, error)) bool {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < reserve {
+	if !timeLeft(ctx) {
 		w.unfinished = true
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/google/go-cmp/cmp"
 
-	"paidonce/shared/advance"
+	"paidonce/shared/announce"
 	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 	"paidonce/shared/storetest"
@@ -42,19 +42,38 @@ func (q *fakeQueue) Send(_ context.Context, k payment.EventKey) error {
 
 func (q *fakeQueue) Waiting(context.Context) (int, error) { return q.waiting, q.broken }
 
+// fakeBus keeps what was published, by key.
+type fakeBus struct {
+	published map[string]int
+	refuse    string // the key that is not taken
+}
+
+func (b *fakeBus) Publish(_ context.Context, announcements []payment.Announcement) []error {
+	results := make([]error, len(announcements))
+	for i, a := range announcements {
+		if a.Key.String() == b.refuse {
+			results[i] = errors.New("refused")
+			continue
+		}
+		b.published[a.Key.String()]++
+	}
+	return results
+}
+
 type bundle struct {
 	*handler
 	memory *storetest.Memory
 	queue  *fakeQueue
+	bus    *fakeBus
 	at     time.Time
 }
 
 func setup() *bundle {
-	b := &bundle{memory: storetest.NewMemory(), queue: &fakeQueue{}, at: received}
+	b := &bundle{memory: storetest.NewMemory(), queue: &fakeQueue{}, bus: &fakeBus{published: map[string]int{}}, at: received}
 	clock := func() time.Time { return b.at }
 	b.handler = &handler{
-		store: b.memory, queue: b.queue, log: logs.New(io.Discard, "ERROR"), now: clock,
-		advancer: advance.Advancer{Store: b.memory, Rules: payment.Rules{Pace: pace}, Now: clock},
+		store: b.memory, queue: b.queue, pace: pace, log: logs.New(io.Discard, "ERROR"), now: clock,
+		announcer: announce.Announcer{Store: b.memory, Bus: b.bus, Now: clock},
 	}
 	return b
 }

@@ -20,14 +20,16 @@ type queue interface {
 	Waiting(ctx context.Context) (int, error)
 }
 
-// handOffs hands events to the worker again that nobody settled (their message was lost) or whose order was not known.
-func (h *handler) handOffs(ctx context.Context) error {
-	waiting, err := h.queue.Waiting(ctx)
+// handOffs hands events to the worker again that nobody settled (their message was lost) or whose order was not known. It
+// returns how many messages, or events without one, wait for the worker.
+func (h *handler) handOffs(ctx context.Context) (waiting int, err error) {
+	waiting, err = h.queue.Waiting(ctx)
 	if err != nil {
-		return fmt.Errorf("reconcile: %w", err)
+		return backlog, fmt.Errorf("reconcile: %w", err)
 	}
+	queued := waiting
 	statuses := []payment.EventStatus{payment.EventReceived, payment.EventParked} // ours before what may be another shop's
-	if waiting >= backlog {
+	if queued >= backlog {
 		statuses = statuses[1:]
 	}
 	var errs []error
@@ -36,9 +38,12 @@ func (h *handler) handOffs(ctx context.Context) error {
 		err := h.store.DueEvents(ctx, status, h.now(), func(k payment.EventKey) bool {
 			return w.visit(ctx, k.String(), func(ctx context.Context) (bool, error) { return h.sendAgain(ctx, status, k) })
 		})
-		errs = append(errs, w.end(ctx, err, slog.Int("waiting", waiting)))
+		errs = append(errs, w.end(ctx, err, slog.Int("waiting", queued)))
+		if status == payment.EventReceived {
+			waiting += w.done + w.failed
+		}
 	}
-	return errors.Join(errs...)
+	return waiting, errors.Join(errs...)
 }
 
 // sendAgain sends one event, if it is still due. When to look next is written first, so that an event that cannot be sent
@@ -51,7 +56,7 @@ func (h *handler) sendAgain(ctx context.Context, status payment.EventStatus, k p
 	if err != nil {
 		return false, err
 	}
-	s, due := h.advancer.Rules.Pace.SendAgain(e, h.now())
+	s, due := h.pace.SendAgain(e, h.now())
 	if !due || e.Status != status {
 		return false, nil
 	}

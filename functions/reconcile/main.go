@@ -1,4 +1,4 @@
-// Command reconcile looks, on a schedule, after what was left open.
+// Command reconcile looks, on a schedule, after what was left open, and compares with what the gateway has.
 package main
 
 import (
@@ -8,32 +8,33 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"paidonce/shared/advance"
+	"paidonce/shared/announce"
 	"paidonce/shared/awsclient"
+	"paidonce/shared/bus"
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
 	"paidonce/shared/logs"
+	"paidonce/shared/metrics"
 	events "paidonce/shared/queue"
 	"paidonce/shared/razorpay"
-	"paidonce/shared/refund"
 	"paidonce/shared/secret"
 )
 
 func main() {
 	cfg := env.Must(env.Load[settings]())
 	aws := env.Must(awsclient.Config(context.Background(), cfg.AttemptTimeout))
-	key := env.Must(secret.Open(context.Background(), secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, razorpay.ParseClient(cfg.RazorpayAPIURL), time.Now))
+	parse := razorpay.ParseClient(cfg.RazorpayAPIURL, razorpay.WithRate(cfg.CallsPerSecond))
+	key := env.Must(secret.Open(context.Background(), secretsmanager.NewFromConfig(aws), cfg.RazorpayKeyName, parse, time.Now))
 	table := dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName)
-	advancer := advance.Advancer{Store: table, Rules: cfg.Rules(), Now: time.Now, Reserve: writingTime}
-	refunding := map[string]func(context.Context) refund.Gateway{"razorpay": func(ctx context.Context) refund.Gateway { return key.Value(ctx) }}
 	h := &handler{
-		gateways: map[string]func(context.Context) gateway{"razorpay": func(ctx context.Context) gateway { return key.Value(ctx) }},
-		refunder: refund.Refunder{Gateways: refunding, Store: table, Advancer: advancer, Stack: cfg.StackName, Now: time.Now},
-		store:    table, queue: events.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL), advancer: advancer, stack: cfg.StackName,
-		log: logs.New(os.Stdout, cfg.LogLevel), now: time.Now,
+		store: table, queue: events.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL), gateways: []string{"razorpay"},
+		announcer: announce.Announcer{Store: table, Bus: bus.New(eventbridge.NewFromConfig(aws), cfg.BusName), Now: time.Now},
+		metrics:   metrics.New(os.Stdout, cfg.StackName, time.Now), pace: cfg.Rules().Pace, log: logs.New(os.Stdout, cfg.LogLevel), now: time.Now,
 	}
+	h.reconciler, h.refunder = cfg.work(table, key.Value, h.log)
 	lambda.Start(h.Handle)
 }

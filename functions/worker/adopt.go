@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
+	"paidonce/shared/advance"
 	"paidonce/shared/payment"
 )
 
@@ -14,12 +13,9 @@ const adopted = "adopt"
 
 // gateway is what adopting and confirming need of a payment gateway.
 type gateway interface {
-	// Mode is the mode of the API key.
-	Mode() payment.Mode
+	advance.OrderReader
 	// OrderPayments reads all payments of an order, failed ones included.
 	OrderPayments(ctx context.Context, gatewayOrderID string) ([]payment.PaymentFact, error)
-	// GatewayOrder reads an order, whoever created it. [payment.ErrNotFound] if there is none.
-	GatewayOrder(ctx context.Context, id string) (payment.GatewayOrder, error)
 }
 
 // unknown decides about an event whose order we do not know: adopt the order, if the shop wants that and the gateway has
@@ -29,7 +25,7 @@ func (h *handler) unknown(ctx context.Context, t *task, ref payment.Ref) error {
 	if open := h.gateways[t.key.Gateway]; h.adopts && open != nil && ref.GatewayOrderID != "" {
 		orderID, reason, err := h.adopt(ctx, open(ctx), t, ref.GatewayOrderID)
 		if err != nil {
-			return err
+			return err // tried again, and then a person hears of it
 		}
 		if orderID != "" {
 			t.orderID = orderID
@@ -46,32 +42,6 @@ func (h *handler) adopt(ctx context.Context, g gateway, t *task, gatewayOrderID 
 		t.odd = true
 		return "", fmt.Sprintf("a %s event, and the API key is a %s one", t.event.Mode, g.Mode()), nil
 	}
-	found, err := g.GatewayOrder(ctx, gatewayOrderID)
-	switch {
-	case errors.Is(err, payment.ErrNotFound):
-		return "", "the gateway does not show it to us", nil
-	case err != nil:
-		return "", "", fmt.Errorf("adopt: %w", err) // tried again, and then a person hears of it
-	}
-	if id, ours := strings.CutPrefix(found.Note, h.stack+"/"); ours {
-		return "", fmt.Sprintf("it was made for order %s, which has not got it yet", id), nil
-	}
-	order, ok := payment.Adopt(found, t.key.Gateway, t.event.Mode, t.notice.Account, h.now())
-	if !ok {
-		return "", "its amount is zero", nil
-	}
-	err = h.store.Commit(ctx, payment.Commit{
-		Order:   order,
-		Effects: []payment.Effect{payment.OrderPointer{GatewayOrderID: gatewayOrderID}},
-		Change:  &payment.Change{Source: payment.SourceWebhook, What: "adopted: the gateway has it, and no order of ours is known for it", At: h.now()},
-	})
-	if errors.Is(err, payment.ErrVersionConflict) || errors.Is(err, payment.ErrEffectConflict) {
-		// Somebody was faster: another event adopted it, or the shop's own call came through.
-		id, err := h.store.OrderID(ctx, t.key.Gateway, payment.Ref{GatewayOrderID: gatewayOrderID})
-		if errors.Is(err, payment.ErrNotFound) {
-			return "", "its id is taken by another order", nil
-		}
-		return id, "", err
-	}
-	return order.ID, "", err
+	stray := advance.Stray{Gateway: t.key.Gateway, ID: gatewayOrderID, Account: t.notice.Account, Source: payment.SourceWebhook}
+	return advance.Adopt(ctx, h.store, g, stray, h.stack, h.now())
 }

@@ -27,8 +27,9 @@ type run struct {
 // progress is a step and how far it has got.
 type progress struct {
 	Step
-	result  Result
-	settled bool
+	result   Result
+	refunded bool // its refund request is written: with the first transaction, if there are more
+	settled  bool
 }
 
 func newRun(a Advancer, orderID string, steps []Step) *run {
@@ -182,7 +183,7 @@ func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled [
 		}
 	}
 	for _, p := range causes {
-		if p.Refund != nil {
+		if p.Refund != nil && p.result.Taught && !p.refunded {
 			c.Refund = p.Refund
 		}
 		if p.Event == nil {
@@ -191,6 +192,9 @@ func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled [
 	}
 	if err := r.Store.Commit(ctx, c); err != nil {
 		return err
+	}
+	for _, p := range causes {
+		p.refunded = p.refunded || p.result.Taught
 	}
 	for _, p := range settled {
 		p.settled = true

@@ -75,7 +75,7 @@ func (s *Store) due(ctx context.Context, what string, before time.Time, found fu
 }
 
 // PostponeOrder changes nothing of an order but when the gateway should be asked about it; zero: never.
-// [payment.ErrVersionConflict] if somebody else wrote the order since it was read.
+// [payment.ErrVersionConflict] if somebody else wrote or postponed the order since it was read.
 func (s *Store) PostponeOrder(ctx context.Context, o payment.Order, next time.Time) (err error) {
 	defer describe(&err, "postpone order %s", o.ID)
 	k, err := marshal(orderKey(o.ID))
@@ -83,6 +83,12 @@ func (s *Store) PostponeOrder(ctx context.Context, o payment.Order, next time.Ti
 		return err
 	}
 	condition, values := unchanged(o)
+	if o.DueAt.IsZero() {
+		condition += " AND attribute_not_exists(due_at)"
+	} else {
+		condition += " AND due_at = :was"
+		values[":was"] = text(formatTime(o.DueAt))
+	}
 	update := "REMOVE due_at, gsi_pk, gsi_sk"
 	if index := orderIndex(o.ID, next); index.PK != "" {
 		update = "SET due_at = :due, gsi_pk = :pk, gsi_sk = :sk"

@@ -24,6 +24,8 @@ import (
 //	change           ORDER#<order id>                 CHANGE#<version>
 //	refund request   ORDER#<order id>                 REFUND#<request id>      until settled: DUE#refund#<shard> / next look
 //	callback         ORDER#<order id>                 CALLBACK#<payment id>
+//	cursor           SWEEP#<gateway>                  CURSOR#<scan>
+//	lease            SWEEP                            LEASE
 //	payment pointer  GATEWAY#<gateway>#<payment id>   ORDER
 //	order pointer    GATEWAY#<gateway>#<gateway order id>  ORDER
 const (
@@ -76,6 +78,15 @@ func callbackKey(orderID, paymentID string) key {
 	return key{orderPartition(orderID), callbackPrefix + paymentID}
 }
 
+const (
+	fulfilmentKey = "FULFILMENT"
+	outboxPrefix  = "OUTBOX#"
+)
+
+func cursorKey(gateway, scan string) key { return key{"SWEEP#" + gateway, "CURSOR#" + scan} }
+
+func leaseKey() key { return key{"SWEEP", "LEASE"} }
+
 func pointerKey(gateway, gatewayID string) key {
 	return key{"GATEWAY#" + gateway + "#" + gatewayID, "ORDER"}
 }
@@ -85,9 +96,9 @@ func effectKey(o payment.Order, e payment.Effect) key {
 	pk := orderPartition(o.ID)
 	switch e := e.(type) {
 	case payment.Fulfilment:
-		return key{pk, "FULFILMENT"}
+		return key{pk, fulfilmentKey}
 	case payment.Notification:
-		return key{pk, "OUTBOX#" + e.Key}
+		return key{pk, outboxPrefix + e.Key}
 	case payment.LedgerEntry:
 		return key{pk, fmt.Sprintf("LEDGER#%s#%s", e.SubjectID, e.Type)}
 	case payment.CountedAttempt:
@@ -138,9 +149,10 @@ func refundIndex(orderID, id string, at time.Time) indexKey {
 const (
 	dueOrders  = "order"
 	dueRefunds = "refund"
+	dueOutbox  = "outbox"
 )
 
-func outboxIndex(orderID string, written time.Time) indexKey { return due("outbox", orderID, written) }
+func outboxIndex(orderID string, written time.Time) indexKey { return due(dueOutbox, orderID, written) }
 
 func due(what, id string, at time.Time) indexKey {
 	h := fnv.New32a()

@@ -44,10 +44,24 @@ func TestRolesAllowTheLeast(t *testing.T) {
 			"dynamodb:GetItem":       table,
 			"dynamodb:PutItem":       table,
 			"dynamodb:UpdateItem":    table,
+			"dynamodb:BatchGetItem":  table,
+			"events:PutEvents":       "Bus.Arn",
 			"sqs:SendMessage":        queue + " AsyncDlq.Arn",
 			"sqs:GetQueueAttributes": queue,
 			"logs:CreateLogStream":   "ReconcileLogGroup.Arn",
 			"logs:PutLogEvents":      "ReconcileLogGroup.Arn",
+		},
+		"NotifyFunction": {
+			"dynamodb:DescribeStream":   "Table.StreamArn",
+			"dynamodb:GetRecords":       "Table.StreamArn",
+			"dynamodb:GetShardIterator": "Table.StreamArn",
+			"dynamodb:ListStreams":      "*",
+			"dynamodb:BatchGetItem":     table,
+			"dynamodb:UpdateItem":       table,
+			"events:PutEvents":          "Bus.Arn",
+			"sqs:SendMessage":           "NotifyDlq.Arn",
+			"logs:CreateLogStream":      "NotifyLogGroup.Arn",
+			"logs:PutLogEvents":         "NotifyLogGroup.Arn",
 		},
 		"CheckoutFunction": {
 			"secretsmanager:GetSecretValue": fmt.Sprintf(secret, "RazorpayApiKeySecretName"),
@@ -180,19 +194,23 @@ func TestOnlyWhatIsSignedIsOpen(t *testing.T) {
 
 func TestQueuesRefusePlainHTTP(t *testing.T) {
 	d := readDeployed(t)
-	policy := d.Resources["QueuesTlsOnly"].Properties
-	for name := range d.ofType("AWS::SQS::Queue") {
-		found := false
-		for _, queue := range policy["Queues"].([]any) {
-			found = found || cmp.Equal(queue, any(refTo(name)))
-		}
-		if !found {
-			t.Errorf("%s is not in QueuesTlsOnly", name)
+	refused := map[string]bool{}
+	for _, policy := range d.ofType("AWS::SQS::QueuePolicy") {
+		for _, statement := range at(policy.Properties, "PolicyDocument").(map[string]any)["Statement"].([]any) {
+			if at(statement, "Effect") != "Deny" || at(statement, "Condition", "Bool", "aws:SecureTransport") != "false" {
+				continue
+			}
+			for name := range d.ofType("AWS::SQS::Queue") {
+				for _, queue := range policy.Properties["Queues"].([]any) {
+					refused[name] = refused[name] || cmp.Equal(queue, any(refTo(name)))
+				}
+			}
 		}
 	}
-	statement := at(policy, "PolicyDocument").(map[string]any)["Statement"].([]any)[0]
-	if at(statement, "Effect") != "Deny" || at(statement, "Condition", "Bool", "aws:SecureTransport") != "false" {
-		t.Errorf("QueuesTlsOnly says %v, want a Deny without TLS", statement)
+	for name := range d.ofType("AWS::SQS::Queue") {
+		if !refused[name] {
+			t.Errorf("no policy refuses plain HTTP for %s", name)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ var actionsOf = map[string][]string{
 	"dynamodb/types.ConditionCheck": {"dynamodb:ConditionCheckItem"},
 
 	"dynamodb:TransactGetItems":          {"dynamodb:GetItem"},
+	"eventbridge:PutEvents":              {"events:PutEvents"},
 	"sqs:SendMessageBatch":               {"sqs:SendMessage"},
 	"sqs:DeleteMessageBatch":             {"sqs:DeleteMessage"},
 	"sqs:ChangeMessageVisibilityBatch":   {"sqs:ChangeMessageVisibility"},
@@ -33,6 +34,14 @@ func actionsOfLambda(function resource) map[string]string {
 	}
 	events, _ := function.Properties["Events"].(map[string]any)
 	for _, event := range events {
+		if at(event, "Type") == "DynamoDB" {
+			for _, action := range []string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"} {
+				does[action] = "Lambda reads the stream"
+			}
+			if at(event, "Properties", "DestinationConfig", "OnFailure", "Type") == "SQS" {
+				does["sqs:SendMessage"] = "Lambda reports records that failed"
+			}
+		}
 		if at(event, "Type") == "SQS" {
 			for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"} {
 				does[action] = "Lambda polls the queue"

@@ -106,6 +106,7 @@ func TestRandomConvergence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenario{partial: rapid.Bool().Draw(t, "partial")}
 		s.rules.AcceptOffers = rapid.Bool().Draw(t, "offers")
+		s.rules.Confirm = rapid.SampledFrom([]payment.Confirm{{}, confirming("always"), confirming("above:100")}).Draw(t, "confirm")
 		l := anyFacts.Draw(t, "facts")
 		var ends [2]end
 		for i := range ends {

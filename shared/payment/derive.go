@@ -179,10 +179,11 @@ func (o Order) Derive(r Rules) Derivation {
 		}
 		hold(len(extra) == 0, HoldOver, "")
 	}
+	unconfirmed := d.Status == Paid && o.FulfilledAt.IsZero() && r.Confirm.Wants(o.Amount) && !covers(m.confirmed)
 	for id, p := range o.Payments {
 		hold(p.IsCaptured() && p.Captured.Currency != o.Amount.Currency, HoldCurrency, id)
 		detailed(p.Conflict || p.OtherID != "" || p.Voided && p.IsCaptured(), HoldConflict, id, p.Captured.String())
-		detailed(d.Status == Paid && o.counts(p) && !p.Confirmed && r.Confirm.Wants(o.Amount), HoldUnconfirmed, id, p.Captured.String())
+		detailed(unconfirmed && o.counts(p) && !p.Confirmed, HoldUnconfirmed, id, p.Captured.String())
 		detailed(o.counts(p) && p.Claim > m.known[id], HoldRefundsUnread, id, Money{p.Claim, o.Amount.Currency}.String())
 	}
 	uncovering := d.Status == Paid && m.captured-m.leaving < due
@@ -236,11 +237,12 @@ func (o Order) anyAttemptFailed() bool {
 
 // tally is the order's money, in minor units of its currency, over the payments that count.
 type tally struct {
-	captured int64
-	refunded int64            // by refunds seen processed
-	leaving  int64            // by refunds that are processed or may still become it, and by what is promised to others
-	back     map[string]int64 // refunded, by payment
-	known    map[string]int64 // of every refund known, whatever its status, by payment
+	captured  int64
+	confirmed int64            // of that, as far as it was read from the gateway
+	refunded  int64            // by refunds seen processed
+	leaving   int64            // by refunds that are processed or may still become it, and by what is promised to others
+	back      map[string]int64 // refunded, by payment
+	known     map[string]int64 // of every refund known, whatever its status, by payment
 }
 
 // inFlight reports whether the refund is of a payment that counts and may still become processed.
@@ -254,6 +256,9 @@ func (o Order) tally() tally {
 	for _, p := range o.Payments {
 		if o.counts(p) {
 			t.captured += p.Captured.Amount
+			if p.Confirmed {
+				t.confirmed += p.Captured.Amount
+			}
 		}
 	}
 	for _, r := range o.Refunds {

@@ -80,6 +80,19 @@ func (e *AppliedError) Error() string { return fmt.Sprintf("%v: %v", ErrEventApp
 // Is implements the match with [ErrEventApplied].
 func (e *AppliedError) Is(target error) bool { return target == ErrEventApplied }
 
+// UnreadableError is a gateway's list in which some entities could not be read. The others come with it.
+type UnreadableError struct {
+	Count int
+	Cause error // of the first
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("%d entities cannot be read: %v", e.Count, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnreadableError) Unwrap() error { return e.Cause }
+
 // CorrectionError is a store's answer to a commit that rests on something the table knows better: a payment that
 // belongs to another order, or an attempt that is already counted. Nothing was written. Apply the order again with
 // these facts in front of the others.

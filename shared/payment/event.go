@@ -126,6 +126,9 @@ func (p Pace) after(schedule []int, age time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
+// Minutes is how long so many minutes of the schedules take.
+func (p Pace) Minutes(n int) time.Duration { return p.minutes(n) }
+
 func (p Pace) minutes(n int) time.Duration {
 	return time.Duration(n) * cmp.Or(time.Duration(p), time.Minute)
 }

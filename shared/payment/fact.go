@@ -93,6 +93,11 @@ type PaymentFact struct {
 	CreatedAt      time.Time // when the gateway created it; zero if not said
 }
 
+// IsCaptured reports whether the fact says that money was taken, whatever became of it.
+func (f PaymentFact) IsCaptured() bool {
+	return (f.Status == PaymentCaptured || f.Status == PaymentRefunded && f.Captured) && f.Amount.Amount > 0
+}
+
 // RefundFact says that the gateway showed a refund in this state.
 type RefundFact struct {
 	ID             string

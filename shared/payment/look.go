@@ -32,6 +32,17 @@ func (o Order) NextLook(r Rules, at time.Time) time.Time {
 	return o.ActiveAt.Add(wait)
 }
 
+// lastLooks is how long, in minutes, an order whose last look failed is asked about once more, and then again after each hour.
+const lastLooks = 24 * 60
+
+// RetryLook is when the gateway should be asked once more if the last look, due now, fails: in an hour, for a day; then never.
+func (o Order) RetryLook(r Rules, at time.Time) time.Time {
+	if at.Sub(o.ActiveAt) >= r.Pace.minutes(looks[len(looks)-1]+lastLooks) {
+		return time.Time{}
+	}
+	return at.Add(r.Pace.minutes(60))
+}
+
 // questionable reports whether the gateway may know more of the order than we do: it is not paid, or a hold waits for the
 // gateway's word.
 func (o Order) questionable(d Derivation) bool {

@@ -27,6 +27,7 @@ var (
 		f.Amount = anyMoney.Draw(t, "money")
 		f.Captured = f.Captured || rapid.Bool().Draw(t, "captured")
 		f.Failed = rapid.Bool().Draw(t, "failed")
+		f.Confirmed = rapid.Bool().Draw(t, "confirmed")
 		f.AmountRefunded = anyAmount.Draw(t, "refunded")
 		return f
 	})

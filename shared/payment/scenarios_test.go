@@ -91,7 +91,24 @@ const (
 	failedRefund    = payment.RefundFailed
 )
 
-var offers = payment.Rules{AcceptOffers: true}
+var (
+	offers  = payment.Rules{AcceptOffers: true}
+	confirm = payment.Rules{Confirm: confirming("always")}
+)
+
+// confirming is the rule that the text says.
+func confirming(text string) (c payment.Confirm) {
+	if err := c.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// confirmed is the fact as the gateway's API shows it.
+func confirmed(f payment.PaymentFact) payment.PaymentFact {
+	f.Confirmed = true
+	return f
+}
 
 var scenarios = []scenario{
 	{name: "nothing", row: true, facts: facts{}, derived: "pending", fulfil: "no"},
@@ -197,4 +214,18 @@ var scenarios = []scenario{
 		derived: "paid", fulfil: "no", holds: "paid_after_close"},
 	{name: "rupees and dollars", facts: facts{captured("A", 100), dollars("B", 100)},
 		derived: "paid", fulfil: "yes", holds: "currency:B"},
+	{name: "captured, and only a webhook says so", rules: confirm, facts: facts{captured("A", 100), gatewayPaid()},
+		derived: "paid", fulfil: "no", holds: "unconfirmed:A"},
+	{name: "captured, and the gateway confirms it", rules: confirm, facts: facts{authorized("A"), captured("A", 100), confirmed(captured("A", 100)), gatewayPaid()},
+		derived: "paid", fulfil: "yes"},
+	{name: "captured, and the gateway shows it authorized", rules: confirm, facts: facts{captured("A", 100), confirmed(authorized("A"))},
+		derived: "paid", fulfil: "no", holds: "unconfirmed:A"},
+	{name: "captured, and the gateway shows a smaller amount", rules: confirm, facts: facts{captured("A", 100), confirmed(captured("A", 1))},
+		derived: "paid", fulfil: "no", holds: "conflict:A"},
+	{name: "two part payments, one of them confirmed", rules: confirm, partial: true, facts: facts{captured("A", 50), confirmed(captured("B", 50))},
+		derived: "paid", fulfil: "no", holds: "unconfirmed:A"},
+	{name: "refunded before it is confirmed", rules: confirm, facts: facts{captured("A", 100), refund("r1", "A", processedRefund, 100), confirmed(claiming("A", 100, 100))},
+		derived: "refunded", fulfil: "early"},
+	{name: "captured, of an order too small to be confirmed", rules: payment.Rules{Confirm: confirming("above:100")}, facts: facts{captured("A", 100)},
+		derived: "paid", fulfil: "yes"},
 }

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"paidonce/shared/payment"
 )
 
@@ -43,6 +45,7 @@ type Client struct {
 	http      http.Client
 	timeout   time.Duration // per attempt
 	sleep     func(context.Context, time.Duration) error
+	rate      *rate.Limiter // nil: none
 }
 
 // An Option changes how a [Client] works.
@@ -53,6 +56,11 @@ func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = *
 
 // WithAttemptTimeout limits each attempt, the reading of its answer included. The default is 10 seconds.
 func WithAttemptTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
+
+// WithRate limits the client to so many requests a second, retries included. The default is no limit.
+func WithRate(perSecond int) Option {
+	return func(c *Client) { c.rate = rate.NewLimiter(rate.Limit(perSecond), 1) }
+}
 
 // WithSleep replaces the pause between attempts. It must return the context's error when the context ends first.
 func WithSleep(sleep func(context.Context, time.Duration) error) Option {
@@ -160,6 +168,11 @@ func pause(ctx context.Context, d time.Duration) error {
 // do sends one request and decodes the answer. An answer of up to maxAnswer is read to its end, whatever it says, so
 // that its connection can be used again.
 func (c *Client) do(ctx context.Context, r request, answer any) error {
+	if c.rate != nil {
+		if err := c.rate.Wait(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	target := c.base.JoinPath(r.path)

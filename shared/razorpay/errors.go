@@ -189,10 +189,14 @@ func readError(op string, err error) error {
 	return listError(op, err)
 }
 
-// listError translates the failure to read a list, and nil into nil. No refusal of a list means that it is empty.
+// listError translates the failure to read a list, and nil into nil. No refusal of a list means that it is empty. A page that is
+// no list is one thing that cannot be read.
 func listError(op string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if some := new(payment.UnreadableError); errors.Is(err, ErrUndecodable) && !errors.As(err, &some) {
+		err = &payment.UnreadableError{Count: 1, Cause: err}
 	}
 	return callError(op, payment.ErrOutcomeUnknown, err)
 }

@@ -1,12 +1,16 @@
 package razorpay
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"time"
+
+	"paidonce/shared/payment"
 )
 
 // errNoID refuses an empty or odd id before it changes which resource the URL names. The gateway has none such.
@@ -41,6 +45,34 @@ func collect[E, V any](entities []E, convert func(*E) (V, error), id func(V) str
 		all = append(all, value)
 	}
 	return all, nil
+}
+
+// readable decodes those of the entities that can be read, like collect, and tells of the others by a
+// [*payment.UnreadableError]: one odd payment must not hide all that were made in the same minutes.
+func readable[E, V any](raw []json.RawMessage, convert func(*E) (V, error), id func(V) string) ([]V, error) {
+	var entities []E
+	unreadable := &payment.UnreadableError{}
+	for _, text := range raw {
+		var entity E
+		err := json.Unmarshal(text, &entity)
+		if mismatch := new(json.UnmarshalTypeError); errors.As(err, &mismatch) {
+			err = wrongType(mismatch)
+		}
+		if err == nil {
+			_, err = convert(&entity)
+		}
+		if err != nil {
+			unreadable.Count++
+			unreadable.Cause = cmp.Or(unreadable.Cause, fmt.Errorf("%w: %w", ErrUndecodable, err))
+			continue
+		}
+		entities = append(entities, entity)
+	}
+	values, err := collect(entities, convert, id)
+	if err == nil && unreadable.Count > 0 {
+		err = unreadable
+	}
+	return values, err
 }
 
 // window is the query for what was created from one time to another, both included, to the second.

@@ -2,6 +2,7 @@ package razorpay
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -51,18 +52,19 @@ func (c *Client) readPayment(ctx context.Context, id string) (payment.PaymentFac
 }
 
 // Payments reads all payments created from one time to another, both included, to the second (Razorpay, "Fetch all
-// payments"). The window should lie in the past: payments that come in while it is read shift the gateway's pages.
+// payments"). The window should lie in the past: payments that come in while it is read shift the gateway's pages. With a
+// [*payment.UnreadableError] comes what could be read.
 func (c *Client) Payments(ctx context.Context, from, to time.Time) ([]payment.PaymentFact, error) {
 	facts, err := c.readPayments(ctx, from, to)
 	return facts, listError("read payments", err)
 }
 
 func (c *Client) readPayments(ctx context.Context, from, to time.Time) ([]payment.PaymentFact, error) {
-	entities, err := pages[paymentEntity](ctx, c, "payments", window(from, to))
+	entities, err := pages[json.RawMessage](ctx, c, "payments", window(from, to))
 	if err != nil {
 		return nil, err
 	}
-	return collect(entities, (*paymentEntity).confirmed, paymentFactID)
+	return readable(entities, (*paymentEntity).confirmed, paymentFactID)
 }
 
 func paymentFactID(f payment.PaymentFact) string { return f.ID }

@@ -144,11 +144,11 @@ func (c *Client) RefundsBetween(ctx context.Context, from, to time.Time) ([]paym
 }
 
 func (c *Client) readRefundsBetween(ctx context.Context, from, to time.Time) ([]payment.RefundFact, error) {
-	entities, err := pages[refundEntity](ctx, c, "refunds", window(from, to))
+	entities, err := pages[json.RawMessage](ctx, c, "refunds", window(from, to))
 	if err != nil {
 		return nil, err
 	}
-	return collect(entities, func(r *refundEntity) (payment.RefundFact, error) {
+	return readable(entities, func(r *refundEntity) (payment.RefundFact, error) {
 		return r.fact("", payment.PaymentFact{})
 	}, refundFactID)
 }

@@ -17,25 +17,22 @@ type pursuit struct {
 	source  payment.Source
 	request payment.RefundRequest
 	order   payment.Order
-	calls   context.Context // for calls of the gateway: it ends early enough to write down what came of them
+	calls   context.Context // for calls of the gateway; see forCalls
 }
 
 // pursue takes the request one step further. first: this very call made it, so that the gateway cannot know of it.
 func (r Refunder) pursue(ctx context.Context, request payment.RefundRequest, source payment.Source, first bool) (Answer, error) {
 	order, err := r.Store.Order(ctx, request.OrderID)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, unknown(err)
 	}
-	gateway, err := r.gateway(ctx, request.Gateway)
+	gateway, err := r.gateway(ctx, order)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, unknown(err)
 	}
-	p := &pursuit{Refunder: r, gateway: gateway, source: source, request: request, order: order, calls: ctx}
-	if deadline, ok := ctx.Deadline(); ok {
-		calls, cancel := context.WithDeadline(ctx, deadline.Add(-writingTime))
-		defer cancel()
-		p.calls = calls
-	}
+	calls, cancel := forCalls(ctx)
+	defer cancel()
+	p := &pursuit{Refunder: r, gateway: gateway, source: source, request: request, order: order, calls: calls}
 	return p.step(ctx, first)
 }
 
@@ -110,6 +107,7 @@ func (p *pursuit) send(ctx context.Context, lastSent time.Time) (Answer, error) 
 	case p.request.KeyUsed:
 		return p.leave(ctx, "%v, and the gateway does not show it", err)
 	case !p.request.Alone(p.pace(), lastSent, p.Now()):
+		p.request.SentAt = lastSent // this call is over
 		return p.leave(ctx, "%v; an earlier call may still come through", err)
 	}
 	refusal := &payment.Refusal{Reason: payment.RefusedOther}
@@ -120,8 +118,11 @@ func (p *pursuit) send(ctx context.Context, lastSent time.Time) (Answer, error) 
 // readPending asks what became of a refund that the gateway has and has not settled.
 func (p *pursuit) readPending(ctx context.Context) (Answer, error) {
 	refund, known, err := p.readBack(ctx)
-	if err != nil || !known {
+	switch {
+	case err != nil:
 		return p.leave(ctx, "cannot be read back: %v", err)
+	case !known:
+		return p.leave(ctx, "the gateway shows another refund than before")
 	}
 	return p.accept(ctx, refund)
 }

@@ -18,6 +18,8 @@ import (
 // Gateway is what refunding needs of a payment gateway. Errors wrap [payment.ErrGatewayRefused], [payment.ErrKeyUsed] or
 // [payment.ErrOutcomeUnknown].
 type Gateway interface {
+	// Mode is the mode of the API key.
+	Mode() payment.Mode
 	// DraftRefund returns the call that asks for a refund. receipt becomes its idempotency key; note is kept with it.
 	DraftRefund(paymentID string, amount payment.Money, receipt, note string) (payment.RefundCall, error)
 	// SendRefund makes the call. A refusal is a [*payment.Refusal].
@@ -74,12 +76,10 @@ func (r Refunder) Request(ctx context.Context, orderID string, a Ask) (Answer, e
 	request, err := r.Store.RefundRequest(ctx, orderID, a.ID)
 	made := false
 	if errors.Is(err, payment.ErrNotFound) {
-		request, err = r.reserve(ctx, orderID, a)
-		made = err == nil
-		if errors.Is(err, payment.ErrRefundChanged) { // another call with this id was faster
-			if request, err = r.Store.RefundRequest(ctx, orderID, a.ID); errors.Is(err, payment.ErrNotFound) {
-				err = payment.ErrVersionConflict
-			}
+		if request, err = r.reserve(ctx, orderID, a); err != nil {
+			request, err = r.found(ctx, orderID, a.ID, err)
+		} else {
+			made = request.Version > 0 // 0: its refund is known, and only its row has been lost
 		}
 	}
 	if err != nil {
@@ -112,7 +112,23 @@ func (r Refunder) Pursue(ctx context.Context, orderID, id string) (bool, error) 
 	return true, err
 }
 
-// reserve stores the request together with the reservation of its money. [payment.ErrRefundChanged] if there is one already.
+// found is the request that another call with the same id made meanwhile: it may be what has taken the money that this one
+// found missing. If there is none, why this call failed.
+func (r Refunder) found(ctx context.Context, orderID, id string, why error) (payment.RefundRequest, error) {
+	request, err := r.Store.RefundRequest(ctx, orderID, id)
+	switch {
+	case err == nil:
+		return request, nil
+	case !errors.Is(err, payment.ErrNotFound): // nobody knows whether it was begun
+		return payment.RefundRequest{}, unknown(fmt.Errorf("%v; %w", why, err))
+	case errors.Is(why, payment.ErrRefundChanged):
+		return payment.RefundRequest{}, payment.ErrVersionConflict
+	}
+	return payment.RefundRequest{}, why
+}
+
+// reserve stores the request together with the reservation of its money. [payment.ErrRefundChanged] if there is one already. A
+// request whose refund the order has, although there is no row of it, comes back as it would be, not stored.
 func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.RefundRequest, error) {
 	order, err := r.Store.Order(ctx, orderID)
 	if err != nil {
@@ -124,10 +140,23 @@ func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.R
 			return payment.RefundRequest{}, err
 		}
 	}
-	gateway, err := r.gateway(ctx, order.Gateway)
+	if !order.Payments[paymentID].IsCaptured() {
+		return payment.RefundRequest{}, payment.ErrBeyondRefundable
+	}
+	gateway, err := r.gateway(ctx, order)
 	if err != nil {
 		return payment.RefundRequest{}, err
 	}
+	request := payment.NewRefundRequest(order, a.ID, paymentID, a.Amount, r.Now())
+	request.Reason, request.Forced = a.Reason, a.Force
+	request.Call, err = gateway.DraftRefund(paymentID, request.Amount, payment.Receipt(r.Stack, orderID, a.ID), r.Stack+"/"+orderID)
+	if err != nil {
+		return payment.RefundRequest{}, err
+	}
+	if _, made := order.RefundOf(request); made {
+		return request, nil
+	}
+
 	var reading *payment.Reading
 	err = order.MayRefund(paymentID, a.Amount, a.Force, nil)
 	if errors.Is(err, payment.ErrBeyondRefundable) && order.MayRefund(paymentID, a.Amount, a.Force, &payment.Reading{}) == nil {
@@ -136,13 +165,6 @@ func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.R
 			err = order.MayRefund(paymentID, a.Amount, a.Force, reading)
 		}
 	}
-	if err != nil {
-		return payment.RefundRequest{}, err
-	}
-
-	request := payment.NewRefundRequest(order, a.ID, paymentID, a.Amount, r.Now())
-	request.Reason, request.Forced = a.Reason, a.Force
-	request.Call, err = gateway.DraftRefund(paymentID, request.Amount, payment.Receipt(r.Stack, orderID, a.ID), r.Stack+"/"+orderID)
 	if err != nil {
 		return payment.RefundRequest{}, err
 	}
@@ -169,17 +191,31 @@ func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.R
 
 // read takes what the gateway shows of a payment and its refunds into the order.
 func (r Refunder) read(ctx context.Context, g Gateway, orderID, paymentID string) (payment.Order, *payment.Reading, error) {
-	shown, err := g.Payment(ctx, paymentID)
-	if err != nil {
-		return payment.Order{}, nil, err
+	calls, cancel := forCalls(ctx)
+	defer cancel()
+	var refunds []payment.RefundFact
+	shown, err := g.Payment(calls, paymentID)
+	if err == nil {
+		refunds, err = g.Refunds(calls, paymentID)
 	}
-	refunds, err := g.Refunds(ctx, paymentID)
+	if errors.Is(err, payment.ErrNotFound) {
+		err = &payment.Refusal{Reason: payment.RefusedUnknownID}
+	}
 	if err != nil {
 		return payment.Order{}, nil, err
 	}
 	facts := append(facts(refunds), shown)
 	result, err := r.Advancer.Apply(ctx, orderID, advance.Step{Source: payment.SourceAPI, Facts: facts})
 	return result.Order, &payment.Reading{AmountRefunded: shown.AmountRefunded}, err
+}
+
+// forCalls is ctx for calls of the gateway: it ends early enough to write down what came of them.
+func forCalls(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-writingTime))
 }
 
 func facts(refunds []payment.RefundFact) []payment.Fact {
@@ -190,10 +226,16 @@ func facts(refunds []payment.RefundFact) []payment.Fact {
 	return facts
 }
 
-func (r Refunder) gateway(ctx context.Context, name string) (Gateway, error) {
-	open := r.Gateways[name]
+// gateway is the order's. A key of another mode is refused: of an order of this one the gateway would only say to it that
+// there is none.
+func (r Refunder) gateway(ctx context.Context, o payment.Order) (Gateway, error) {
+	open := r.Gateways[o.Gateway]
 	if open == nil {
-		return nil, fmt.Errorf("refund: this deployment has no gateway %s", name)
+		return nil, fmt.Errorf("refund: this deployment has no gateway %s", o.Gateway)
 	}
-	return open(ctx), nil
+	g := open(ctx)
+	if g.Mode() != o.Mode {
+		return nil, fmt.Errorf("refund: the API key is a %s one, and the order a %s one", g.Mode(), o.Mode)
+	}
+	return g, nil
 }

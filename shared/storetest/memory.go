@@ -39,6 +39,9 @@ type Memory struct {
 	pointers map[pointerKey]string
 	changes  map[string][]payment.Change
 
+	outbox    map[effectKey]outbox
+	cursors   map[cursorKey]payment.Cursor
+	lease     lease
 	refunds   map[requestKey]payment.RefundRequest
 	callbacks map[string][]payment.Callback
 }
@@ -59,6 +62,8 @@ func NewMemory() *Memory {
 		pointers: map[pointerKey]string{},
 		changes:  map[string][]payment.Change{},
 
+		outbox:    map[effectKey]outbox{},
+		cursors:   map[cursorKey]payment.Cursor{},
 		refunds:   map[requestKey]payment.RefundRequest{},
 		callbacks: map[string][]payment.Callback{},
 	}
@@ -385,6 +390,9 @@ func (m *Memory) write(o payment.Order, e payment.Effect) {
 	default:
 		if k := m.key(o.ID, e); m.effects[k] == nil {
 			m.effects[k], m.written[k] = e, o.UpdatedAt
+			if _, told := payment.Announce(payment.OutboxKey{}, e, 0, time.Time{}); told {
+				m.outbox[k] = outbox{orderVersion: o.Version + 1, dueAt: o.UpdatedAt}
+			}
 		}
 	}
 }

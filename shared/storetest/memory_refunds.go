@@ -32,7 +32,7 @@ func (m *Memory) DueOrders(ctx context.Context, before time.Time, found func(ord
 // PostponeOrder implements [Store].
 func (m *Memory) PostponeOrder(ctx context.Context, o payment.Order, next time.Time) error {
 	return m.call(ctx, "PostponeOrder", func() error {
-		if o.Version == 0 || !m.unchanged(o) {
+		if o.Version == 0 || !m.unchanged(o) || !m.orders[o.ID].DueAt.Equal(o.DueAt) {
 			return payment.ErrVersionConflict
 		}
 		there := m.orders[o.ID]

@@ -43,6 +43,14 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"a counted attempt is counted once", attemptOnce},
 		{"of concurrent commits one wins", commitConcurrently},
 		{"an order has a history", orderHistory},
+		{"everything of a refund request is kept", refundWhole},
+		{"a refund request is written at its version only", refundVersions},
+		{"a refund request and its reservation are written together", refundTogether},
+		{"of concurrent makers of a refund request one wins", refundOnce},
+		{"refund requests are listed when they are due", refundsDue},
+		{"orders are listed when they are due, and postponed", ordersDue},
+		{"a callback is recorded once", callbackOnce},
+		{"refund requests are part of the history", refundHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +101,7 @@ func same(t *testing.T, got, want any) {
 	t.Helper()
 	emptyIsNil := cmp.FilterValues(func(a, b map[string]string) bool { return len(a)+len(b) == 0 }, cmp.Ignore())
 	if diff := cmp.Diff(want, got, emptyIsNil, emptyMap[string, payment.Payment](), emptyMap[string, payment.Refund](),
-		emptyMap[string, payment.Dispute](), emptyMap[payment.HoldKey, payment.HoldHistory]()); diff != "" {
+		emptyMap[string, payment.Dispute](), emptyMap[payment.HoldKey, payment.HoldHistory](), emptyMap[string, payment.Reservation]()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

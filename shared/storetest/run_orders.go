@@ -34,7 +34,7 @@ func orderWhole(t *testing.T, s Store, id string) {
 	o.Payments = map[string]payment.Payment{
 		"pay_1" + id: {
 			ID: "pay_1" + id, Status: payment.PaymentRefunded, Failed: true, Voided: true, Amount: rupees, Captured: rupees,
-			Conflict: true, Claim: 5, OtherID: "other", CreatedAt: at, Pointed: true, Booked: rupees,
+			Conflict: true, Confirmed: true, Claim: 5, OtherID: "other", CreatedAt: at, Pointed: true, Booked: rupees,
 		},
 		"pay_2" + id: {ID: "pay_2" + id, Status: payment.PaymentCreated, Amount: rupees},
 	}
@@ -46,6 +46,8 @@ func orderWhole(t *testing.T, s Store, id string) {
 		ID: "disp_1", PaymentID: "pay_1" + id, Status: payment.DisputeLost, Phase: payment.PhaseArbitration,
 		Amount: rupees, Deducted: 7, EverLost: true, Booked: rupees,
 	}}
+	o.Reserved = map[string]payment.Reservation{"po_2": {RequestID: "r2", PaymentID: "pay_1" + id, Amount: rupees}}
+	o.ActiveAt, o.DueAt = at.Add(2*time.Second), at.Add(3*time.Hour)
 	o.GatewayPaid, o.CountedAttempts, o.Status = true, 3, payment.PartiallyRefunded
 	o.Holds = map[payment.HoldKey]payment.HoldHistory{
 		{Reason: payment.HoldConflict, Subject: "pay_1"}: {Since: at, Told: true},

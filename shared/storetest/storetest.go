@@ -25,6 +25,15 @@ type Store interface {
 	RefundRequest(ctx context.Context, orderID, id string) (payment.RefundRequest, error)
 	PutRefundRequest(ctx context.Context, r payment.RefundRequest) error
 	DueRefunds(ctx context.Context, before time.Time, found func(orderID, id string) bool) error
+	Unsent(ctx context.Context, keys []payment.OutboxKey) ([]payment.Announcement, error)
+	MarkSent(ctx context.Context, k payment.OutboxKey, at time.Time) error
+	PostponeAnnouncement(ctx context.Context, k payment.OutboxKey, at time.Time) error
+	DueAnnouncements(ctx context.Context, before time.Time, found func(payment.OutboxKey) bool) error
+	Cursor(ctx context.Context, gateway, scan string) (payment.Cursor, error)
+	PutCursor(ctx context.Context, gateway, scan string, c payment.Cursor) error
+	Lease(ctx context.Context, holder string, now, until time.Time) (bool, error)
+	Release(ctx context.Context, holder string, now time.Time) error
+	Heard(ctx context.Context, orderID string) (bool, error)
 	RecordCallback(ctx context.Context, orderID string, c payment.Callback) error
 	Effects(ctx context.Context, orderID string) ([]payment.Effect, error)
 	History(ctx context.Context, orderID string) (payment.History, error)

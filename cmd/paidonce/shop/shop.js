@@ -82,7 +82,7 @@ async function attempt(name) {
 async function refund(amount) {
   beginStep();
   // The id makes a call that is repeated on the way the same request.
-  const id = crypto.randomUUID();
+  const id = `click-${crypto.randomUUID().slice(0, 8)}`;
   const { said } = await call(`${orderPath}/refunds`, amount ? { id, amount: Number(amount) } : { id });
   say(said);
   await refresh();
@@ -118,6 +118,7 @@ function showReturn() {
   if (!status) return;
   $("returned").replaceChildren("Your browser came back by ", make("code", "", `POST /checkout/razorpay/${orderID}`),
     " with ", make("code", "", `status=${status}`), ".");
+  $("returned").classList.toggle("paid", status === "paid");
   $("returned").classList.toggle("unknown", status === "unknown");
   $("returned").hidden = false;
 }
@@ -141,9 +142,12 @@ async function refresh() {
 }
 
 function showOrder({ order, not_fulfilled: why, meanings, refundable }) {
-  $("status").textContent = inWords(order.status);
-  $("status").className = `status ${order.status}`;
-  $("fulfilled").textContent = order.fulfilled_at ? `Fulfilled at ${clock(order.fulfilled_at)}.` : `Not fulfilled: ${why}.`;
+  for (const id of ["status", "badge"]) {
+    $(id).textContent = inWords(order.status);
+    $(id).className = `status ${order.status}`;
+  }
+  $("price").textContent = rupees(order.amount);
+  $("fulfilled").textContent = order.fulfilled_at ? `Fulfilled at ${clock(order.fulfilled_at)} UTC.` : `Not fulfilled: ${why}.`;
 
   const amounts = { expected: order.amount, captured: order.amount_paid, refunded: order.amount_refunded };
   $("amounts").replaceChildren(...Object.entries(amounts).map(

@@ -18,10 +18,9 @@ import (
 
 const day = 24 * 60 * 60
 
-// TestUncapturedPaymentsAreRefunded lets three of them wait for different times, and advances the clock at once.
-func TestUncapturedPaymentsAreRefunded(t *testing.T) {
-	gateway, url, client := newGateway(t, nil)
-	newReceiver(t, gateway)
+// patientOrder makes an order for 700 whose payments may be captured for 5 days.
+func patientOrder(t *testing.T, client *razorpay.Client) (id string) {
+	t.Helper()
 	order, err := client.CreateOrder(t.Context(), razorpay.OrderRequest{
 		Amount: payment.Money{Amount: 700, Currency: "INR"}, Receipt: "shop-1", AutomaticExpiry: 12, ManualExpiry: 7200,
 		RefundSpeed: "normal",
@@ -29,7 +28,14 @@ func TestUncapturedPaymentsAreRefunded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	five := pay(t, gateway, razorpaytest.PaymentRequest{OrderID: order.ID, Status: "authorized"})
+	return order.ID
+}
+
+// TestUncapturedPaymentsAreRefunded lets three of them wait for different times, and advances the clock at once.
+func TestUncapturedPaymentsAreRefunded(t *testing.T) {
+	gateway, url, client := newGateway(t, nil)
+	newReceiver(t, gateway)
+	five := pay(t, gateway, razorpaytest.PaymentRequest{OrderID: patientOrder(t, client), Status: "authorized"})
 	three := pay(t, gateway, razorpaytest.PaymentRequest{OrderID: addOrder(t, gateway, 300), Status: "authorized"})
 	gateway.Advance(time.Hour)
 	later := pay(t, gateway, razorpaytest.PaymentRequest{Amount: 310, Status: "authorized"})
@@ -62,9 +68,12 @@ func TestUncapturedPaymentsAreRefunded(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	made := ids(t, url+"/v1/payments/"+five+"/refunds")
-	if r := read(t, url, "/v1/refunds/"+made[0]); r.Amount != 700 || r.Status != "processed" {
-		t.Errorf("refund %s", r.raw)
+	var made []int64 // newest first
+	for _, id := range ids(t, url+"/v1/refunds") {
+		made = append(made, read(t, url, "/v1/refunds/"+id).Amount)
+	}
+	if diff := gocmp.Diff([]int64{700, 310, 300}, made); diff != "" {
+		t.Errorf("refunds in the order of their making (-want +got):\n%s", diff)
 	}
 	if r := capturePayment(t, url, five, `{"amount":700,"currency":"INR"}`); r.Error.Description != "Payment is not in authorized state." {
 		t.Errorf("captured after all: %s", r.raw)
@@ -95,8 +104,12 @@ func TestLateAuthorization(t *testing.T) {
 	if p := read(t, url, "/v1/payments/"+inTime); p.Status != "refunded" {
 		t.Errorf("an hour later: %s", p.raw)
 	}
-	if p := read(t, url, "/v1/payments/"+late(48*time.Hour, "authorized")); p.Status != "refunded" {
+	if p := read(t, url, "/v1/payments/"+late(60*time.Hour, "authorized")); p.Status != "refunded" {
 		t.Errorf("authorized too late: %s", p.raw)
+	}
+	atOnce := func(e told) bool { return e.Event == "refund.created" && e.CreatedAt == (48+60)*60*60 }
+	if events := refundEvents(t, gateway); !slices.ContainsFunc(events, atOnce) {
+		t.Errorf("not refunded when it was authorized: %+v", events)
 	}
 	if p := read(t, url, "/v1/payments/"+late(96*time.Hour, "captured")); p.Status != "captured" {
 		t.Errorf("captured at once: %s", p.raw)
@@ -127,11 +140,12 @@ func TestSurplusIsRefunded(t *testing.T) {
 	}
 }
 
-// TestPass lets three days pass, with a receiver that fails at first.
+// TestPass lets three days pass, with a receiver that fails at first, and something else due still later.
 func TestPass(t *testing.T) {
-	gateway, _, _ := newGateway(t, nil)
+	gateway, _, client := newGateway(t, nil)
 	receiver := newReceiver(t, gateway)
 	pay(t, gateway, razorpaytest.PaymentRequest{Amount: 100, Status: "authorized", Deliver: new(false)})
+	pay(t, gateway, razorpaytest.PaymentRequest{OrderID: patientOrder(t, client), Status: "authorized", Deliver: new(false)})
 	pass := func(d time.Duration) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

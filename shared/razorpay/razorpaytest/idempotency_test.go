@@ -172,6 +172,22 @@ func TestRefundIsAwaited(t *testing.T) {
 	}
 }
 
+// TestRefundThatCannotBeAnyMore: the merchant's money goes while the refund is in progress.
+func TestRefundThatCannotBeAnyMore(t *testing.T) {
+	gateway, url, _ := newGateway(t, nil)
+	settings(t, gateway, razorpaytest.SettingsChange{RefundTakes: new(int64(5))})
+	id := capturedPayment(t, gateway, 1000)
+	begin(t, url, id, key, `{"amount":400}`)
+	settings(t, gateway, razorpaytest.SettingsChange{RefundTakes: new(int64(0)), Balance: new(int64(399))})
+	gateway.Advance(5 * time.Second)
+	if made := ids(t, url+"/v1/refunds"); len(made) != 0 {
+		t.Errorf("refunds %v, want none", made)
+	}
+	if r := refund(t, url, id, key, `{"amount":399}`); r.status != 200 {
+		t.Errorf("the key is not free: %s", r.raw)
+	}
+}
+
 // begin sends a refund and gives up on it once the gateway is at it.
 func begin(t *testing.T, url, id, key, body string) {
 	t.Helper()
