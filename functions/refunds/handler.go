@@ -58,6 +58,7 @@ func (h *handler) refund(ctx context.Context, orderID string, r events.APIGatewa
 	}
 	answer, err := h.refunder.Request(ctx, orderID, ask)
 	if err != nil {
+		answer.Request.ID, answer.Request.PaymentID = ask.ID, ask.PaymentID // for the log
 		return answer, none, err
 	}
 	status := http.StatusOK

@@ -15,6 +15,8 @@ var allowed = map[string]bool{
 	slog.TimeKey: true, slog.LevelKey: true, slog.MessageKey: true,
 	"event": true, "event_type": true, "order": true, "payment": true, "refund": true, "refund_request": true,
 	"duplicate": true, "resent": true, "bytes": true, "mode": true, "verified_by": true, "message_id": true, "receive_count": true,
+	"announcement": true, "matched": true, "missing_webhook": true, "stuck": true, "amount_mismatch": true, "unknown_order": true,
+	"refund_unknown": true, "unreadable": true,
 	"part": true, "item": true, "done": true, "failed": true, "finished": true, "waiting": true,
 	"request_id": true, "route": true, "status": true, "outcome": true, "took_ms": true, "error": true, "stack": true,
 }
