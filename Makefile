@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: help tools run demo build deploy test browser proofs race lint vulncheck clean need-go need-python
+.PHONY: help tools run demo build deploy test browser proofs drill race lint vulncheck clean need-go need-python
 
 PYTHON ?= python3
 ARGS   ?=
@@ -42,6 +42,9 @@ browser: need-go $(TOOLS) ## drive the checkout page with a headless Chromium; n
 proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
 	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Twenty|Table|Races|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \
 		./shared/payment ./shared/storetest ./shared/refund ./functions/orders ./functions | grep -vE '^=== |^    --- PASS'
+
+drill: need-go $(TOOLS) ## break everything at once on the local stack: 300 orders, and a table of what came of them
+	go test -v -run Drill -count=1 ./functions
 
 race: need-go $(TOOLS) ## all tests under the race detector (needs a C compiler)
 	go test -race ./...

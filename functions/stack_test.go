@@ -67,6 +67,7 @@ func inWorld(run func() int) (int, error) {
 			"WorkerTimeoutSeconds": "10", "VisibilityTimeoutSeconds": "2", "MaxReceiveCount": fmt.Sprint(maxReceives),
 			"UnknownOrders": "adopt", "RetryMinuteSeconds": "1", "SweepRate": "rate(1 hour)",
 			"ConfirmCapture": fmt.Sprint("above:", confirmAbove), "CheckoutReturnUrl": shopPage,
+			"SampleSubscriber": "on", "GatewayCallsPerSecond": "100",
 		},
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -29,7 +30,7 @@ func rootCommand(c connector) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}
-	root.AddCommand(devCommand(), orderCommand(c), eventsCommand(c))
+	root.AddCommand(devCommand(), orderCommand(c), eventsCommand(c), reconcileCommand(c, time.Now))
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
@@ -30,6 +32,9 @@ type target struct {
 	flags  string // what leads to it again, to follow a command: " --stack paidonce-prod"
 	api    apiClient
 	events eventReader
+
+	// reconciler opens what reconciles the stack with its gateway, by so many calls a second.
+	reconciler func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error)
 }
 
 // eventReader is what is needed of the table.
@@ -82,12 +87,15 @@ func connectLocal(checkout string) (target, error) {
 		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""), // any will do
 		BaseEndpoint: &info.AWSEndpoint,
 	}
-	return newTarget("the local stack", "", info.APIURL, info.Table, cfg), nil
+	return newTarget("the local stack", "", info.StackName, info.APIURL, info.Table, cfg), nil
 }
 
-func newTarget(name, flags, apiURL, table string, cfg aws.Config) target {
+func newTarget(name, flags, stack, apiURL, table string, cfg aws.Config) target {
 	return target{
 		name: name, flags: flags, api: apiClient{apiURL, cfg}, events: dynamo.New(dynamodb.NewFromConfig(cfg), table),
+		reconciler: func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
+			return openReconciler(ctx, cfg, stack, table, perSecond, log)
+		},
 	}
 }
 
@@ -130,7 +138,7 @@ func connectAWS(ctx context.Context, o targetOptions) (target, error) {
 	if err != nil {
 		return t, err
 	}
-	return newTarget(t.name, t.flags, outputs.apiURL, outputs.table, cfg), nil
+	return newTarget(t.name, t.flags, o.stack, outputs.apiURL, outputs.table, cfg), nil
 }
 
 // stackDescriber is what is needed of a *cloudformation.Client.
@@ -143,16 +151,24 @@ type stackOutputs struct{ apiURL, table string }
 // errNoSuchStack: CloudFormation has no stack of that name, in the region and account that were asked.
 var errNoSuchStack = errors.New("no such stack")
 
-func readOutputs(ctx context.Context, c stackDescriber, stack string) (stackOutputs, error) {
+func describeStack(ctx context.Context, c stackDescriber, stack string) (types.Stack, error) {
 	out, err := c.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
 	if codeOf(err) == "ValidationError" || err == nil && len(out.Stacks) == 0 {
-		return stackOutputs{}, errNoSuchStack // which is how CloudFormation says so
+		return types.Stack{}, errNoSuchStack // which is how CloudFormation says so
 	}
 	if err != nil {
-		return stackOutputs{}, fmt.Errorf("describe stack %s: %w", stack, err)
+		return types.Stack{}, fmt.Errorf("describe stack %s: %w", stack, err)
+	}
+	return out.Stacks[0], nil
+}
+
+func readOutputs(ctx context.Context, c stackDescriber, stack string) (stackOutputs, error) {
+	described, err := describeStack(ctx, c, stack)
+	if err != nil {
+		return stackOutputs{}, err
 	}
 	byKey := map[string]string{}
-	for _, o := range out.Stacks[0].Outputs {
+	for _, o := range described.Outputs {
 		byKey[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 	}
 	found := stackOutputs{strings.TrimSuffix(byKey["ApiUrl"], "/"), byKey["TableName"]}

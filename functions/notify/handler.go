@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -22,19 +24,36 @@ type handler struct {
 	log       *slog.Logger
 }
 
-// Handle publishes what the table's stream says was written, and reports the first record that was not: the stream then goes on
-// from there (AWS, "Partial batch response"). Marking a row as sent changes the row, which the stream's filter keeps from coming
-// here again; nothing else would.
+// reserve is the time before the function's own end at which no further batch begins: a timeout would make Lambda repeat all.
+const reserve = 5 * time.Second
+
+// Handle publishes what the table's stream says was written, and reports the first record that was not: the stream then comes
+// again from there (AWS, "Partial batch response"). What follows a failure is tried all the same, so that one bad record keeps
+// nobody waiting; it is not published twice for that, since it is marked. Marking a row as sent changes the row, which the
+// stream's filter keeps from coming here again; nothing else would.
 func (h *handler) Handle(ctx context.Context, stream events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	response := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	for batch := range slices.Chunk(stream.Records, announce.MaxBatch) {
-		if first, err := h.publish(ctx, batch); err != nil {
-			h.log.LogAttrs(ctx, slog.LevelError, "not announced", slog.String("error", err.Error()))
+		first, err := batch[0].Change.SequenceNumber, errNoTime
+		if timeLeft(ctx) {
+			first, err = h.publish(ctx, batch)
+		}
+		if err == nil {
+			continue
+		}
+		h.log.LogAttrs(ctx, slog.LevelError, "not announced", slog.String("error", err.Error()))
+		if len(response.BatchItemFailures) == 0 {
 			response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: first})
-			return response, nil
 		}
 	}
 	return response, nil
+}
+
+var errNoTime = errors.New("no time left: the stream brings it again")
+
+func timeLeft(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= reserve
 }
 
 // publish publishes one batch. On failure it names the first record that has to come again.

@@ -63,7 +63,7 @@ func (h *handler) refund(ctx context.Context, orderID string, r events.APIGatewa
 	}
 	status := http.StatusOK
 	switch {
-	case answer.Refund.ID != "" && answer.New:
+	case answer.Refund.ID != "" && answer.New && answer.Refund.Status() != payment.RefundFailed:
 		status = http.StatusCreated
 	case answer.Refund.ID != "":
 	case answer.Request.Status == payment.RequestFailed:

@@ -33,5 +33,12 @@ func (h *handler) confirm(ctx context.Context, o payment.Order) ([]payment.Fact,
 	for _, p := range payments {
 		facts = append(facts, p)
 	}
-	return facts, nil
+	if !h.advancer.Rules.AcceptOffers {
+		return facts, nil
+	}
+	order, err := g.GatewayOrder(ctx, o.GatewayOrderID) // its word may make up for what was not captured
+	if err != nil {
+		return nil, fmt.Errorf("confirm: %w", err)
+	}
+	return append(facts, order.Fact()), nil
 }

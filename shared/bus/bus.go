@@ -69,13 +69,13 @@ func (b *Bus) Publish(ctx context.Context, announcements []payment.Announcement)
 		}
 		entries[i] = types.PutEventsRequestEntry{
 			EventBusName: &b.name, Source: aws.String(Source), DetailType: aws.String(a.Type), Detail: aws.String(string(detail)),
-			Time: aws.Time(a.At), Resources: []string{},
+			Time: aws.Time(a.At),
 		}
 	}
 	out, err := b.client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries})
 	switch {
 	case err != nil:
-		return all(results, fmt.Errorf("bus: publish: %w", err))
+		return all(results, fmt.Errorf("bus: publish: %w", plain(err)))
 	case len(out.Entries) != len(entries):
 		return all(results, errors.New("bus: publish: the answer does not tell of each event"))
 	}
@@ -85,6 +85,18 @@ func (b *Bus) Publish(ctx context.Context, announcements []payment.Announcement)
 		}
 	}
 	return results
+}
+
+// plain is the error without the service's message, which may repeat the events.
+func plain(err error) error {
+	var answer interface {
+		error
+		ErrorCode() string
+	}
+	if errors.As(err, &answer) {
+		return errors.New(answer.ErrorCode())
+	}
+	return err
 }
 
 func newEvent(a payment.Announcement) Event {

@@ -226,10 +226,7 @@ func (s *Store) putEffect(o payment.Order, version int64, e payment.Effect) (act
 // owned accepts the pointer that is there if it leads to the order; otherwise says what it means that it leads elsewhere.
 func owned(orderID string, elsewhere func(owner string) error) func(item) error {
 	return func(there item) error {
-		row, err := unmarshal[effectRow](there)
-		if err == nil {
-			err = row.check()
-		}
+		row, err := checked[effectRow](there)
 		if err != nil || row.OrderID == orderID {
 			return err
 		}
@@ -240,10 +237,7 @@ func owned(orderID string, elsewhere func(owner string) error) func(item) error 
 // sameRow accepts the row that is there if it says the same; a nil same accepts any, where the key says it all.
 func sameRow(same func(effectRow) bool) func(item) error {
 	return func(there item) error {
-		row, err := unmarshal[effectRow](there)
-		if err == nil {
-			err = row.check()
-		}
+		row, err := checked[effectRow](there)
 		if err != nil {
 			return err
 		}
@@ -324,10 +318,7 @@ func settleRefused(there item) error {
 	if len(there) == 0 {
 		return payment.ErrNotFound
 	}
-	row, err := unmarshal[envelope](there)
-	if err == nil {
-		err = row.check()
-	}
+	_, err := checked[envelope](there)
 	if err != nil {
 		return err
 	}

@@ -95,31 +95,23 @@ func addRow(h *payment.History, i item) error {
 	case sk == nil || sk.Value == orderKey("").SK:
 		return nil
 	case strings.HasPrefix(sk.Value, changePrefix):
-		row, err := unmarshal[changeRow](i)
-		if err == nil {
-			err = row.check()
-		}
+		row, err := checked[changeRow](i)
 		if err != nil {
 			return err
 		}
 		c, err := row.change()
 		h.Changes = append(h.Changes, c)
 		return err
-	}
-	if strings.HasPrefix(sk.Value, refundPrefix) {
-		row, err := unmarshal[refundRequestRow](i)
+	case strings.HasPrefix(sk.Value, refundPrefix):
+		row, err := checked[refundRequestRow](i)
 		if err != nil {
 			return err
 		}
 		r, err := row.request()
 		h.Refunds = append(h.Refunds, r)
 		return err
-	}
-	if strings.HasPrefix(sk.Value, callbackPrefix) {
-		row, err := unmarshal[callbackRow](i)
-		if err == nil {
-			err = row.check()
-		}
+	case strings.HasPrefix(sk.Value, callbackPrefix):
+		row, err := checked[callbackRow](i)
 		if err != nil {
 			return err
 		}
@@ -127,10 +119,7 @@ func addRow(h *payment.History, i item) error {
 		h.Callbacks = append(h.Callbacks, c)
 		return err
 	}
-	row, err := unmarshal[effectRow](i)
-	if err == nil {
-		err = row.check()
-	}
+	row, err := checked[effectRow](i)
 	if err != nil {
 		return err
 	}

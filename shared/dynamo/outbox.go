@@ -26,9 +26,13 @@ type sentRow struct {
 	SentAt string `dynamodbav:"sent_at,omitempty"`
 }
 
-// Unsent reads those of the announcements that are not marked as sent, consistently. Up to 100 at a time.
+// Unsent reads those of the announcements that are not marked as sent, consistently and in any order. Up to 100 at a time, each
+// once (DynamoDB, BatchGetItem).
 func (s *Store) Unsent(ctx context.Context, keys []payment.OutboxKey) (unsent []payment.Announcement, err error) {
 	defer describe(&err, "read announcements")
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	var wanted []item
 	for _, k := range keys {
 		wanted = append(wanted, item{partitionKey: text(orderPartition(k.OrderID)), sortKey: text(k.Name)})
@@ -43,14 +47,15 @@ func (s *Store) Unsent(ctx context.Context, keys []payment.OutboxKey) (unsent []
 			return nil, err
 		}
 		for _, i := range out.Responses[s.table] {
-			row, err := unmarshal[sentRow](i)
-			if err == nil {
-				err = row.check()
-			}
+			row, err := checked[sentRow](i)
 			if err != nil {
 				return nil, err
 			}
-			if a, ok := row.announcement(); ok && row.SentAt == "" {
+			a, ok, err := row.announcement()
+			if err != nil {
+				return nil, err
+			}
+			if ok && row.SentAt == "" {
 				unsent = append(unsent, a)
 			}
 		}
@@ -59,11 +64,13 @@ func (s *Store) Unsent(ctx context.Context, keys []payment.OutboxKey) (unsent []
 	return unsent, nil
 }
 
-func (r sentRow) announcement() (payment.Announcement, bool) {
+// announcement reports false for a row that tells subscribers nothing.
+func (r sentRow) announcement() (payment.Announcement, bool, error) {
 	var times timeParser
 	at := times.parse(r.At)
 	key := payment.OutboxKey{OrderID: r.OrderID, Name: r.key.SK}
-	return payment.Announce(key, r.effect(), r.OrderVersion, at)
+	a, ok := payment.Announce(key, r.effect(), r.OrderVersion, at)
+	return a, ok, times.err
 }
 
 // MarkSent marks an announcement as sent and takes it off the list of what is due. One that is marked already stays as it is.

@@ -109,6 +109,7 @@ type orderRow struct {
 	Reserved        map[string]reservationRow `dynamodbav:"reserved,omitempty"`
 	Packed          []byte                    `dynamodbav:"packed,omitempty"` // the entities of an order that has many, see pack
 	GatewayPaid     bool                      `dynamodbav:"gateway_paid,omitempty"`
+	PaidConfirmed   bool                      `dynamodbav:"paid_confirmed,omitempty"`
 	CountedAttempts int                       `dynamodbav:"counted_attempts,omitempty"`
 
 	Status      string `dynamodbav:"status"`
@@ -196,7 +197,7 @@ func newOrderRow(o payment.Order, version int64) (orderRow, error) {
 		Amount: o.Amount.Amount, Currency: o.Amount.Currency, Partial: o.Partial, Notes: o.Notes,
 		orderEntities: orderEntities{map[string]paymentRow{}, map[string]refundRow{}, map[string]disputeRow{}, nil},
 		Reserved:      map[string]reservationRow{},
-		GatewayPaid:   o.GatewayPaid, CountedAttempts: o.CountedAttempts,
+		GatewayPaid:   o.GatewayPaid, PaidConfirmed: o.PaidConfirmed, CountedAttempts: o.CountedAttempts,
 		Status: string(o.Status), PaidAt: formatTime(o.PaidAt), FulfilledAt: formatTime(o.FulfilledAt),
 		ClosedAt: formatTime(o.ClosedAt), CloseReason: o.CloseReason, ActiveAt: formatTime(o.ActiveAt), DueAt: formatTime(o.DueAt), Version: version,
 		CreatedAt: formatTime(o.CreatedAt), UpdatedAt: formatTime(o.UpdatedAt),
@@ -246,7 +247,7 @@ func (r orderRow) order() (payment.Order, error) {
 		Amount: payment.Money{Amount: r.Amount, Currency: r.Currency}, Partial: r.Partial, Notes: r.Notes,
 		Payments: map[string]payment.Payment{}, Refunds: map[string]payment.Refund{},
 		Disputes: map[string]payment.Dispute{}, Reserved: map[string]payment.Reservation{}, Holds: map[payment.HoldKey]payment.HoldHistory{},
-		GatewayPaid: r.GatewayPaid, CountedAttempts: r.CountedAttempts, Status: payment.Status(r.Status),
+		GatewayPaid: r.GatewayPaid, PaidConfirmed: r.PaidConfirmed, CountedAttempts: r.CountedAttempts, Status: payment.Status(r.Status),
 		PaidAt: times.parse(r.PaidAt), FulfilledAt: times.parse(r.FulfilledAt), ClosedAt: times.parse(r.ClosedAt),
 		CloseReason: r.CloseReason, ActiveAt: times.parse(r.ActiveAt), DueAt: times.parse(r.DueAt), Version: r.Version,
 		CreatedAt: times.parse(r.CreatedAt), UpdatedAt: times.parse(r.UpdatedAt),
@@ -376,6 +377,15 @@ func marshal(row any) (item, error) { return attributevalue.MarshalMap(row) }
 func unmarshal[T any](i item) (T, error) {
 	var row T
 	err := attributevalue.UnmarshalMap(i, &row)
+	return row, err
+}
+
+// checked unmarshals a row, unless a newer release wrote it.
+func checked[T interface{ check() error }](i item) (T, error) {
+	row, err := unmarshal[T](i)
+	if err == nil {
+		err = row.check()
+	}
 	return row, err
 }
 

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,8 +81,8 @@ func (s *Store) PutCursor(ctx context.Context, gateway, scan string, c payment.C
 // then. A holder that dies is waited out.
 func (s *Store) Lease(ctx context.Context, holder string, now, until time.Time) (taken bool, err error) {
 	defer describe(&err, "take the lease")
-	return s.updateLease(ctx, "SET holder = :holder, until = :until, v = :layout, entity = :entity",
-		"attribute_not_exists(pk) OR until <= :now OR holder = :holder", item{
+	return s.updateLease(ctx, "SET holder = :holder, leased_until = :until, v = :layout, entity = :entity",
+		"attribute_not_exists(pk) OR leased_until <= :now OR holder = :holder", item{
 			":holder": text(holder), ":until": text(formatTime(until)), ":now": text(formatTime(now)), ":layout": number(rowVersion),
 			":entity": text("LEASE"),
 		})
@@ -90,7 +91,7 @@ func (s *Store) Lease(ctx context.Context, holder string, now, until time.Time) 
 // Release gives the lease back, if the holder still has it.
 func (s *Store) Release(ctx context.Context, holder string, now time.Time) (err error) {
 	defer describe(&err, "give the lease back")
-	_, err = s.updateLease(ctx, "SET until = :now", "holder = :holder AND until > :now", item{
+	_, err = s.updateLease(ctx, "SET leased_until = :now", "holder = :holder AND leased_until > :now", item{
 		":holder": text(holder), ":now": text(formatTime(now)),
 	})
 	return err
@@ -124,4 +125,34 @@ func (s *Store) Heard(ctx context.Context, orderID string) (heard bool, err erro
 		return false, err
 	}
 	return len(out.Items) > 0, nil
+}
+
+// LastFailed is when the latest of the FAILED events was received; zero if there is none.
+func (s *Store) LastFailed(ctx context.Context) (last time.Time, err error) {
+	defer describe(&err, "look for the latest FAILED event")
+	var times timeParser
+	for shard := range shards {
+		out, err := s.client.Query(ctx, &dynamodb.QueryInput{
+			TableName:                 &s.table,
+			IndexName:                 aws.String(indexName),
+			KeyConditionExpression:    aws.String("gsi_pk = :pk"),
+			ExpressionAttributeValues: item{":pk": text(duePartition(dueEvents[payment.EventFailed], shard))},
+			ScanIndexForward:          aws.Bool(false),
+			Limit:                     aws.Int32(1),
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, i := range out.Items {
+			k, err := unmarshal[indexKey](i)
+			if err != nil {
+				return time.Time{}, err
+			}
+			received, _, _ := strings.Cut(k.SK, "#")
+			if at := times.parse(received); at.After(last) {
+				last = at
+			}
+		}
+	}
+	return last, times.err
 }

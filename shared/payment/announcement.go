@@ -37,7 +37,7 @@ func Announce(key OutboxKey, e Effect, orderVersion int64, at time.Time) (Announ
 		a.Status, a.Amount, a.RefundID, a.Hold = e.Status, e.Amount, e.About, e.Hold
 		switch {
 		case e.Hold != (HoldKey{}):
-			a.Type = "order.held"
+			a.Type = "order.on_hold"
 		case e.About != "":
 			a.Type = "refund." + e.Key[strings.LastIndex(e.Key, "#")+1:]
 		default:

@@ -123,6 +123,9 @@ func (d *Draft) Decide(r Rules, at time.Time) Outcome {
 // learn merges one fact and says what it taught. An order with many attempts keeps no further one that was never
 // authorized, and counts a failure by its row instead of marking the payment: the row knows whether it was counted before.
 func (o *Order) learn(f Fact, all []Fact, w *owing) string {
+	if released, ok := f.(ReleasedFact); ok {
+		return o.release(released, w)
+	}
 	attempt, ok := f.(PaymentFact)
 	if !ok || !o.crowded() {
 		return f.merge(o)
@@ -144,6 +147,17 @@ func (o *Order) learn(f Fact, all []Fact, w *owing) string {
 		}
 	}
 	return strings.Join(said, "; ")
+}
+
+// release frees what was reserved, and tells subscribers: a shop that was told to wait hears of the end.
+func (o *Order) release(f ReleasedFact, w *owing) string {
+	promised := o.Reserved[f.Receipt]
+	said := f.merge(o)
+	if said != "" {
+		key := refundRequestKey + promised.RequestID + "#failed"
+		w.add(Notification{Key: key, Status: o.Status, About: promised.RequestID, Amount: promised.Amount}) // the first of its transaction
+	}
+	return said
 }
 
 // crowded reports whether o has room for no further attempt that was never authorized. It stays so once one was counted.

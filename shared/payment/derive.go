@@ -179,7 +179,8 @@ func (o Order) Derive(r Rules) Derivation {
 		}
 		hold(len(extra) == 0, HoldOver, "")
 	}
-	unconfirmed := d.Status == Paid && o.FulfilledAt.IsZero() && r.Confirm.Wants(o.Amount) && !covers(m.confirmed)
+	unconfirmed := d.Status == Paid && o.FulfilledAt.IsZero() && r.Confirm.Wants(o.Amount) && !o.confirmed(m, r)
+	detailed(unconfirmed && m.confirmed == m.captured, HoldUnconfirmed, "", "the gateway's order") // its offer is all that is not
 	for id, p := range o.Payments {
 		hold(p.IsCaptured() && p.Captured.Currency != o.Amount.Currency, HoldCurrency, id)
 		detailed(p.Conflict || p.OtherID != "" || p.Voided && p.IsCaptured(), HoldConflict, id, p.Captured.String())
@@ -203,6 +204,15 @@ func (o Order) Derive(r Rules) Derivation {
 		return cmp.Or(strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.Subject, b.Subject))
 	})
 	return d
+}
+
+// confirmed reports whether what was read from the gateway covers the order, its word on offers included.
+func (o Order) confirmed(m tally, r Rules) bool {
+	if m.confirmed >= o.Amount.Amount {
+		return true
+	}
+	o.GatewayPaid = o.GatewayPaid && o.PaidConfirmed
+	return o.covering(m, r)(m.confirmed)
 }
 
 // fulfils is the rule for handing over the goods, tested on every Apply, so that the release of a hold can trigger it.

@@ -59,11 +59,14 @@ type OrderPointer struct{ GatewayOrderID string }
 // CountedAttempt remembers that a failed attempt which the order does not keep has been counted.
 type CountedAttempt struct{ PaymentID string }
 
+// refundRequestKey begins the keys of notifications about refund requests.
+const refundRequestKey = "refund_request#"
+
 // Notification tells subscribers one thing about the order, once.
 type Notification struct {
 	Key    string // unique within the order: "failed", "refund#rfnd_1#processed", "hold#short#"
 	Status Status // of the order
-	About  string // the refund that it is about; empty for a hold or the order itself
+	About  string // the refund, or the shop's refund request, that it is about; empty for a hold or the order itself
 	Hold   HoldKey
 	Amount Money // of the refund, or the order's
 }

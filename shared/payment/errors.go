@@ -36,6 +36,8 @@ var (
 	ErrGatewayRefused = errors.New("the gateway refused")
 	// ErrOutcomeUnknown: it may or may not have been done. Read back before anything else.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrTooMany: a list is longer than what is read of one. Ask for a part of it.
+	ErrTooMany = errors.New("too many to read at a time")
 	// ErrKeyUsed: the gateway knows the idempotency key or the receipt from another call. Read back, never send it again.
 	ErrKeyUsed = errors.New("the idempotency key was used before")
 )

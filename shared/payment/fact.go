@@ -123,6 +123,7 @@ type DisputeFact struct {
 type OrderFact struct {
 	GatewayOrderID string
 	Paid           bool // the gateway calls the order paid
+	Confirmed      bool // read from the gateway's API by us, not told by a webhook
 	Amount         Money
 }
 

@@ -78,23 +78,23 @@ func (o Order) RefundsToRead(r Rules) []string {
 	return slices.Compact(ids)
 }
 
-// ToCapture is the payment that should be captured by hand: the earliest that was left authorized, although the gateway was
-// asked to capture by itself, on an order that still wants it. It reports false if there is none. One more on an order that
-// is paid or closed goes back to the customer by itself.
-func (o Order) ToCapture(r Rules) (Payment, bool) {
-	if statusRank[o.Derive(r).Status] >= statusRank[Paid] || !o.ClosedAt.IsZero() {
-		return Payment{}, false
+// ToCapture is the payment that should be captured by hand, of those that the gateway has just listed as the order's: the earliest
+// that was left authorized, although the gateway was asked to capture by itself, on an order that still wants it. It reports
+// false if there is none. What the order does not want goes back to the customer by itself: one more on an order that is paid,
+// closed or too late, or, unless it may be paid in parts, another amount than the order's.
+func (o Order) ToCapture(listed []PaymentFact, r Rules, at time.Time) (PaymentFact, bool) {
+	late := r.FulfilWithin > 0 && at.Sub(o.CreatedAt) > r.FulfilWithin
+	if statusRank[o.Derive(r).Status] >= statusRank[Paid] || !o.ClosedAt.IsZero() || late {
+		return PaymentFact{}, false
 	}
-	var left []Payment
-	for _, p := range o.Payments {
-		if p.Status == PaymentAuthorized && p.OtherID == "" && p.Amount.Currency == o.Amount.Currency {
-			left = append(left, p)
-		}
-	}
+	left := slices.DeleteFunc(slices.Clone(listed), func(f PaymentFact) bool {
+		wanted := f.Amount == o.Amount || (o.Partial || r.AcceptOffers) && f.Amount.Currency == o.Amount.Currency
+		return !wanted || f.Status != PaymentAuthorized || f.GatewayOrderID != o.GatewayOrderID || o.Payments[f.ID].OtherID != ""
+	})
 	if len(left) == 0 {
-		return Payment{}, false
+		return PaymentFact{}, false
 	}
-	return slices.MinFunc(left, func(a, b Payment) int {
+	return slices.MinFunc(left, func(a, b PaymentFact) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 	}), true
 }

@@ -3,6 +3,8 @@ package payment_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,8 @@ func TestToCapture(t *testing.T) {
 	inDollars.Amount.Currency = "USD"
 	undated := authorized("Z")
 	undated.CreatedAt = day.Add(time.Duration('A') * time.Minute) // at the same time as A
+	elsewhere := authorized("A")
+	elsewhere.GatewayOrderID = "order_2"
 	for _, c := range []struct {
 		name  string
 		facts facts
@@ -108,14 +112,41 @@ func TestToCapture(t *testing.T) {
 		{"voided", facts{authorized("A"), voided("A")}, ""},
 		{"another order's", facts{authorized("A"), foreign}, ""},
 		{"in another currency", facts{inDollars}, ""},
+		{"another amount than the order's", facts{pay("A", payment.PaymentAuthorized, 60)}, ""},
+		{"of another gateway order", facts{elsewhere}, ""},
 		{"of a closed order", facts{authorized("A"), payment.ClosedFact{Reason: "out of stock", At: day}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, ok := known(payment.Rules{}, c.facts...).ToCapture(payment.Rules{})
+			p, ok := known(payment.Rules{}, c.facts...).ToCapture(listed(c.facts), payment.Rules{FulfilWithin: time.Hour}, day.Add(time.Hour))
 			if p.ID != c.want || ok != (c.want != "") {
 				t.Errorf("to capture: %q, %t; want %q", p.ID, ok, c.want)
 			}
 		})
+	}
+}
+
+// listed are the payments as the gateway shows them in the end.
+func listed(l facts) []payment.PaymentFact {
+	last := map[string]payment.PaymentFact{}
+	for _, f := range l {
+		if p, ok := f.(payment.PaymentFact); ok {
+			last[p.ID] = p
+		}
+	}
+	return slices.Collect(maps.Values(last))
+}
+
+func TestWhatIsNotToBeCaptured(t *testing.T) {
+	o := known(payment.Rules{}, authorized("A"))
+	if p, ok := o.ToCapture(listed(facts{authorized("A")}), payment.Rules{FulfilWithin: time.Hour}, day.Add(time.Hour+time.Second)); ok {
+		t.Errorf("%s is captured although the order would be held as late", p.ID)
+	}
+	if p, ok := o.ToCapture(nil, payment.Rules{}, day); ok {
+		t.Errorf("%s is captured on a webhook's word", p.ID)
+	}
+	o.Partial = true
+	if _, ok := o.ToCapture([]payment.PaymentFact{pay("A", payment.PaymentAuthorized, 60)}, payment.Rules{}, day); !ok {
+		t.Error("a part is not captured although the order may be paid in parts")
 	}
 }
 

@@ -20,7 +20,7 @@ func (f PaymentFact) merge(o *Order) string {
 	case paymentRank[f.Status] >= paymentRank[PaymentCaptured] && f.Amount.Amount > 0: // nothing captured is no money
 		p.Conflict = p.Conflict || p.Captured.Amount > 0 && p.Captured != f.Amount
 		p.Captured = o.largest(p.Captured, f.Amount)
-		p.Confirmed = p.Confirmed || f.Confirmed
+		p.Confirmed = p.Confirmed || f.Confirmed && f.GatewayOrderID == o.GatewayOrderID // of another order it proves nothing here
 		p.Claim = max(p.Claim, f.AmountRefunded)
 		if f.Status == PaymentRefunded {
 			p.Claim = max(p.Claim, f.Amount.Amount)
@@ -121,11 +121,15 @@ func (f DisputeFact) follows(d Dispute) bool {
 }
 
 func (f OrderFact) merge(o *Order) string {
-	if !f.Paid || f.Amount != o.Amount || o.GatewayPaid {
+	confirms := f.Confirmed && f.GatewayOrderID == o.GatewayOrderID
+	if !f.Paid || f.Amount != o.Amount || o.GatewayPaid && (o.PaidConfirmed || !confirms) {
 		return ""
 	}
-	o.GatewayPaid = true
-	return fmt.Sprintf("gateway order %s paid", f.GatewayOrderID)
+	o.GatewayPaid, o.PaidConfirmed = true, o.PaidConfirmed || confirms
+	if !confirms {
+		return fmt.Sprintf("gateway order %s paid", f.GatewayOrderID)
+	}
+	return fmt.Sprintf("gateway order %s paid, confirmed by the gateway", f.GatewayOrderID)
 }
 
 func (f ForeignPaymentFact) merge(o *Order) string {

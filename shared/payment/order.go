@@ -28,6 +28,7 @@ type Order struct {
 	Disputes        map[string]Dispute
 	Reserved        map[string]Reservation // money promised to refund requests that the gateway does not show yet, by receipt
 	GatewayPaid     bool                   // the gateway called its own order paid, with our amount and currency
+	PaidConfirmed   bool                   // it said so when it was asked, not by a webhook alone
 	CountedAttempts int                    // failed attempts beyond those in Payments
 
 	// What follows.
@@ -188,7 +189,13 @@ func orEmpty[K comparable, V any](m map[K]V) map[K]V {
 type GatewayOrder struct {
 	ID     string
 	Amount Money
+	Paid   bool
 	Note   string // our note, if we made it: "<stack>/<order id>"
+}
+
+// Fact is what the gateway's order says, as it was read.
+func (g GatewayOrder) Fact() OrderFact {
+	return OrderFact{GatewayOrderID: g.ID, Paid: g.Paid, Amount: g.Amount, Confirmed: true}
 }
 
 // Adopt makes an order of ours for a gateway order that somebody else created. Its id is "<gateway>.<gateway order id>",

@@ -8,16 +8,18 @@ import (
 	"time"
 )
 
-// A refund request passes through these times, in minutes, counted from when it was made.
+// A refund request passes through these times, counted from when it was made. They are the gateway's, and real ones even where
+// somebody watches a local stack.
 const (
 	// sendFor is how long the same idempotency key is sent again. Razorpay does not publish how long it keeps one; a day
 	// is what gateways promise at least.
-	sendFor = 24 * 60
+	sendFor = 24 * time.Hour
 	// giveUpAfter is when a request that the gateway does not show is taken for one that never reached it. The hour
 	// after sendFor is for calls still on their way.
-	giveUpAfter = 25 * 60
-	// inFlight is how long a call may still take effect after it began, whatever became of its answer.
-	inFlight = 5
+	giveUpAfter = 25 * time.Hour
+	// inFlight is how long a call may still take effect after it began, whatever became of its answer and however far apart the
+	// clocks of two functions are.
+	inFlight = 15 * time.Minute
 )
 
 // RefundRequest is the shop's wish to give money back. It is written before the gateway is called, together with the
@@ -88,6 +90,7 @@ const (
 	RefusedUnknownID    RefusalReason = "unknown_payment"
 	RefusedDisputed     RefusalReason = "disputed" // the gateway waits for the outcome of a dispute
 	RefusedOther        RefusalReason = "other"
+	RefusedReceiptUsed  RefusalReason = "receipt_used"          // ours: the gateway shows another refund under our receipt
 	RefusedNeverReached RefusalReason = "never_reached_gateway" // ours: the gateway does not show it a day later
 )
 
@@ -118,19 +121,19 @@ func (r RefundRequest) Did(at time.Time, format string, args ...any) RefundReque
 }
 
 // MaySend reports whether the call may be sent again, if the gateway does not show the refund.
-func (r RefundRequest) MaySend(p Pace, at time.Time) bool {
-	return r.Status == RequestOpen && !r.KeyUsed && at.Sub(r.CreatedAt) < p.minutes(sendFor)
+func (r RefundRequest) MaySend(at time.Time) bool {
+	return r.Status == RequestOpen && !r.KeyUsed && at.Sub(r.CreatedAt) < sendFor
 }
 
 // MayGiveUp reports whether a request that the gateway does not show has failed.
-func (r RefundRequest) MayGiveUp(p Pace, at time.Time) bool {
-	return r.Status == RequestOpen && at.Sub(r.CreatedAt) >= p.minutes(giveUpAfter)
+func (r RefundRequest) MayGiveUp(at time.Time) bool {
+	return r.Status == RequestOpen && at.Sub(r.CreatedAt) >= giveUpAfter
 }
 
 // Alone reports whether no call but the one that began last can still take effect, so that what the gateway says to that
 // one decides. before is when the call before it began.
-func (r RefundRequest) Alone(p Pace, before, at time.Time) bool {
-	return r.Attempts == 1 || at.Sub(before) >= p.minutes(inFlight)
+func (r RefundRequest) Alone(before, at time.Time) bool {
+	return r.Attempts == 1 || at.Sub(before) >= inFlight
 }
 
 // refundLooks are when a refund request is looked after, counted in minutes from when it was made: until its outcome is
@@ -157,22 +160,40 @@ func (r RefundRequest) Is(f Refund) bool {
 
 // Reading is what the gateway showed of a payment just now, beside its refunds: those are facts.
 type Reading struct {
-	AmountRefunded int64 // minor units of the payment's currency
+	AmountRefunded int64           // minor units of the payment's currency
+	Failed         map[string]bool // the refunds that it showed as failed, by id
+}
+
+// AllFailed is the reading that would leave most of the order's payments: every refund failed.
+func AllFailed(o Order) *Reading {
+	r := &Reading{Failed: map[string]bool{}}
+	for id := range o.Refunds {
+		r.Failed[id] = true
+	}
+	return r
 }
 
 // MayRefund says why so much of the payment, in minor units, may not be refunded: [ErrDisputed] unless forced, or
 // [ErrBeyondRefundable]. Whatever is or may be on its way back is not there any more; a refund that failed is, but only once
 // a reading of the payment says so.
 func (o Order) MayRefund(paymentID string, amount int64, forced bool, read *Reading) error {
-	for _, d := range o.Disputes {
-		if d.PaymentID == paymentID && !d.settled() && !forced {
-			return ErrDisputed
-		}
+	if o.Disputed(paymentID) && !forced {
+		return ErrDisputed
 	}
 	if amount > o.refundable(paymentID, read) {
 		return ErrBeyondRefundable
 	}
 	return nil
+}
+
+// Disputed reports whether the customer's bank may take the payment's money back, or did.
+func (o Order) Disputed(paymentID string) bool {
+	for _, d := range o.Disputes {
+		if d.PaymentID == paymentID && !d.settled() {
+			return true
+		}
+	}
+	return false
 }
 
 // refundable is what is left of a payment, in minor units of the currency in which it was captured.
@@ -186,7 +207,7 @@ func (o Order) refundable(paymentID string, read *Reading) int64 {
 		claimed = read.AmountRefunded
 	}
 	for _, r := range o.Refunds {
-		if r.PaymentID == paymentID && (read == nil || !r.Seen.Failed) {
+		if r.PaymentID == paymentID && (read == nil || !read.Failed[r.ID]) {
 			known += r.Amount.Amount
 		}
 	}
@@ -221,6 +242,10 @@ func (o Order) PaymentToRefund() (paymentID string, err error) {
 	}
 	return "", ErrPaymentNeeded
 }
+
+// Resembles reports whether the gateway's refund has r's receipt and is another all the same: something is wrong, and whether r
+// was made nobody can tell.
+func (r RefundRequest) Resembles(f Refund) bool { return f.Receipt == r.Call.Key && !r.Is(f) }
 
 // RefundOf is the gateway's refund for the request, if it is known.
 func (o Order) RefundOf(r RefundRequest) (Refund, bool) {

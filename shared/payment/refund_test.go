@@ -33,6 +33,8 @@ func promise(o payment.Order, amount int64) payment.Order {
 	return payment.Apply(o, facts{reserved(asked(o, "r1", "A", amount))}, payment.Rules{}, day).Order
 }
 
+var showsFailed = &payment.Reading{Failed: map[string]bool{"r1": true, "g1": true}}
+
 func TestMayRefund(t *testing.T) {
 	disputed := dispute("d1", payment.PhaseChargeback, payment.DisputeOpen)
 	for _, c := range []struct {
@@ -55,11 +57,15 @@ func TestMayRefund(t *testing.T) {
 		{"another payment's refund", known(payment.Rules{}, captured("A", 100), captured("B", 100), refund("r1", "B", processedRefund, 40)),
 			100, &payment.Reading{}, 100},
 		{"a refund that failed frees its money only when that was read", known(payment.Rules{}, captured("A", 100), refund("r1", "A", failedRefund, 40)),
-			60, &payment.Reading{}, 100},
+			60, showsFailed, 100},
+		{"and the reading does not show it as failed", known(payment.Rules{}, captured("A", 100), refund("r1", "A", failedRefund, 40)),
+			60, &payment.Reading{}, 60},
 		{"and the payment still shows it as refunded", known(payment.Rules{}, captured("A", 100), refund("r1", "A", failedRefund, 40)),
 			60, &payment.Reading{AmountRefunded: 40}, 60},
 		{"processed, then failed", known(payment.Rules{}, captured("A", 100), refund("r1", "A", processedRefund, 40), refund("r1", "A", failedRefund, 40)),
-			60, &payment.Reading{}, 100},
+			60, showsFailed, 100},
+		{"failed, then processed after all", known(payment.Rules{}, captured("A", 100), refund("r1", "A", failedRefund, 40), refund("r1", "A", processedRefund, 40)),
+			60, &payment.Reading{AmountRefunded: 40}, 60},
 		{"the gateway speaks of a refund that we don't know", known(payment.Rules{}, claiming("A", 100, 30)), 70, &payment.Reading{AmountRefunded: 30}, 70},
 		{"and spoke of one that failed since", known(payment.Rules{}, claiming("A", 100, 30)), 70, &payment.Reading{}, 100},
 		{"a known refund is part of what it speaks of", known(payment.Rules{}, claiming("A", 100, 30), refund("r1", "A", processedRefund, 30)),
@@ -150,7 +156,7 @@ func TestReservations(t *testing.T) {
 		{"released by another's receipt", facts{reserved(r1), payment.ReleasedFact{Receipt: r2.Call.Key}}, "r1", ""},
 		{"the gateway's refund takes its place", facts{reserved(r1), withReceipt(refund("g1", "A", pendingRefund, 60), r1)}, "", "refund g1 of payment A pending 0.60 INR"},
 		{"the gateway's refund comes first", facts{withReceipt(refund("g1", "A", pendingRefund, 60), r1), reserved(r1)}, "", ""},
-		{"even if it failed", facts{withReceipt(refund("g1", "A", failedRefund, 60), r1), payment.ReservedFact{Request: r1, Read: &payment.Reading{}}}, "", ""},
+		{"even if it failed", facts{withReceipt(refund("g1", "A", failedRefund, 60), r1), payment.ReservedFact{Request: r1, Read: showsFailed}}, "", ""},
 		{"a refund of another receipt does not", facts{reserved(r1), withReceipt(refund("g1", "A", pendingRefund, 60), r2)}, "r1", "refund g1 of payment A pending 0.60 INR"},
 		{"of another amount", facts{reserved(r1), withReceipt(refund("g1", "A", pendingRefund, 59), r1)}, "r1", "refund g1 of payment A pending 0.59 INR"},
 		{"of another payment", facts{reserved(r1), withReceipt(refund("g1", "B", pendingRefund, 60), r1)}, "r1", "refund g1 of payment B pending 0.60 INR"},
@@ -244,8 +250,8 @@ func TestWhatMayBecomeOfARequest(t *testing.T) {
 		before       time.Duration // that
 	}{
 		{"just made", first, 0, true, false, true, 0},
-		{"within a day", open, 24*time.Hour - time.Second, true, false, false, 5*time.Minute - time.Second},
-		{"after a day", open, 24 * time.Hour, false, false, true, 5 * time.Minute},
+		{"within a day", open, 24*time.Hour - time.Second, true, false, false, 15*time.Minute - time.Second},
+		{"after a day", open, 24 * time.Hour, false, false, true, 15 * time.Minute},
 		{"before it is given up", open, 25*time.Hour - time.Second, false, false, true, time.Hour},
 		{"given up", open, 25 * time.Hour, false, true, true, time.Hour},
 		{"its key was used", used, time.Hour, false, false, true, time.Hour},
@@ -254,13 +260,13 @@ func TestWhatMayBecomeOfARequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			at := day.Add(c.age)
-			if got := c.request.MaySend(0, at); got != c.send {
+			if got := c.request.MaySend(at); got != c.send {
 				t.Errorf("may send: %t, want %t", got, c.send)
 			}
-			if got := c.request.MayGiveUp(0, at); got != c.giveUp {
+			if got := c.request.MayGiveUp(at); got != c.giveUp {
 				t.Errorf("may give up: %t, want %t", got, c.giveUp)
 			}
-			if got := c.request.Alone(0, at.Add(-c.before), at); got != c.alone {
+			if got := c.request.Alone(at.Add(-c.before), at); got != c.alone {
 				t.Errorf("alone: %t, want %t", got, c.alone)
 			}
 		})

@@ -29,6 +29,8 @@ const (
 	settlingMinutes = 1
 	// expectedMinutes is how old a payment is when its webhook should have come and been applied.
 	expectedMinutes = 15
+	// stuckMinutes is how long a pass that cannot get past a slice tries, several runs.
+	stuckMinutes = 30
 	// maxSilent is how many payments without a webhook are remembered: more say nothing new.
 	maxSilent = 100
 )
@@ -50,18 +52,19 @@ type Unheard struct {
 }
 
 // Resume returns the cursor of the pass under way, or of a new one if it is time for that. Nothing is to be done if it is not
-// [Cursor.Underway].
+// [Cursor.Underway]. A pass that began later than now, because a clock was ahead, may have read what was not there yet: a new
+// one takes its place.
 func (s Scan) Resume(c Cursor, p Pace, at time.Time) Cursor {
-	if c.Underway() || at.Sub(c.BeganAt) < p.minutes(s.every) {
+	ahead := at.Before(c.BeganAt)
+	if !ahead && (c.Underway() || at.Sub(c.BeganAt) < p.minutes(s.every)) {
 		return c
 	}
 	from := at.Add(-p.minutes(s.back))
-	switch {
-	case s.back > 0:
-	case c.Until.IsZero():
-		from = at.Add(-p.minutes(s.every + s.overlap)) // what is older is the daily scan's
-	default:
-		from = c.Until.Add(-p.minutes(s.overlap))
+	if s.back == 0 {
+		from = c.Next.Add(-p.minutes(s.overlap))
+		if first := at.Add(-p.minutes(s.every + s.overlap)); c.Until.IsZero() || ahead && first.Before(from) {
+			from = first // what is older is the daily scan's
+		}
 	}
 	c.Next, c.Until, c.BeganAt = from.Truncate(time.Second), at.Add(-p.minutes(settlingMinutes)).Truncate(time.Second), at
 	return c
@@ -78,6 +81,9 @@ func (c Cursor) Slice(p Pace) (from, to time.Time) {
 	}
 	return c.Next, to
 }
+
+// Stuck reports whether the pass has been under way for so long that what fails in it may fail for good.
+func (c Cursor) Stuck(p Pace, at time.Time) bool { return at.Sub(c.BeganAt) >= p.minutes(stuckMinutes) }
 
 // Finished is the cursor once that part is done. The second in which it ends is read twice, rather than not at all.
 func (c Cursor) Finished(p Pace) Cursor {
@@ -98,11 +104,17 @@ func (c Cursor) Hear(u Unheard, heard bool, p Pace, at time.Time) Cursor {
 	switch {
 	case !p.Expected(u.CreatedAt, at):
 	case heard:
-		c.Silent = slices.DeleteFunc(slices.Clone(c.Silent), func(s Unheard) bool { return !s.CreatedAt.After(u.CreatedAt) })
+		c = c.Heard(u.CreatedAt)
 	case slices.ContainsFunc(c.Silent, same):
 	default:
 		c.Silent = append(slices.Clone(c.Silent), u)
 		c.Silent = c.Silent[max(0, len(c.Silent)-maxSilent):]
 	}
+	return c
+}
+
+// Heard ends the silence of the payments that were created until then: the webhook was switched on.
+func (c Cursor) Heard(until time.Time) Cursor {
+	c.Silent = slices.DeleteFunc(slices.Clone(c.Silent), func(s Unheard) bool { return !s.CreatedAt.After(until) })
 	return c
 }

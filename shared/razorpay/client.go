@@ -25,7 +25,7 @@ const (
 	maxAttempts    = 3
 	firstBackoff   = 200 * time.Millisecond
 	maxBackoff     = 30 * time.Second // whatever the gateway asks for
-	maxAnswer      = 1 << 20          // bytes
+	maxAnswer      = 16 << 20         // bytes: an order's payments come in one answer, and card testing makes thousands
 	maxIdle        = 16               // connections kept open while unused; net/http keeps 2
 )
 

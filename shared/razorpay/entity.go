@@ -2,6 +2,7 @@ package razorpay
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -63,12 +64,13 @@ func (p *paymentEntity) fact() (payment.PaymentFact, error) {
 
 // refundEntity is the gateway's refund (Razorpay, "Refund entity"), as far as it is read.
 type refundEntity struct {
-	ID        string `json:"id"`
-	PaymentID string `json:"payment_id,omitempty"`
-	Status    string `json:"status,omitempty"`
-	Amount    *int64 `json:"amount"`
-	Currency  string `json:"currency"`
-	Receipt   string `json:"receipt,omitempty"`
+	ID        string  `json:"id"`
+	PaymentID string  `json:"payment_id,omitempty"`
+	Status    string  `json:"status,omitempty"`
+	Amount    *int64  `json:"amount"`
+	Currency  string  `json:"currency"`
+	Receipt   string  `json:"receipt,omitempty"`
+	Note      ourNote `json:"notes,omitzero"`
 }
 
 // fact takes the status from the entity (refund.created comes with "processed"), and where it has none, as in bodies of
@@ -103,12 +105,35 @@ func (r *refundEntity) fact(event string, attempt payment.PaymentFact) (payment.
 	return fact, nil
 }
 
-// receipt returns the receipt, or "" for one longer than the gateway takes from anybody.
+// receipt returns the receipt, or "" for one longer than the gateway takes from anybody. Where the gateway shows none, the note
+// that we gave a refund of ours says what it is.
 func (r *refundEntity) receipt() string {
-	if utf8.RuneCountInString(r.Receipt) > maxReceipt {
+	switch parts := strings.Split(string(r.Note), "/"); {
+	case r.Receipt == "" && len(parts) == 3: // see DraftRefund
+		return payment.Receipt(parts[0], parts[1], parts[2])
+	case utf8.RuneCountInString(r.Receipt) > maxReceipt:
 		return ""
 	}
 	return r.Receipt
+}
+
+// ourNote is the note that we gave an entity, among those that merchants may give; empty if there is none. Notes are an array
+// when there are none, and may be null.
+type ourNote string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *ourNote) UnmarshalJSON(data []byte) error {
+	var all notes
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*n = ourNote(all[noteKey])
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (n ourNote) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{noteKey: string(n)})
 }
 
 // disputeEntity is the gateway's dispute (Razorpay, "Dispute entity"), as far as it is read.

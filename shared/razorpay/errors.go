@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 
 // Refused reports whether err says for certain that the gateway did not do what was asked, and would not do it if asked
 // the same again: a 4xx answer of the gateway itself, in its own envelope, that speaks neither of our key (401, 403), nor
-// of the rate (429) or the time (408, 425), nor of another call that is under way (409, and some 400).
+// of the rate (429) or the time (408, 425), nor of another call that is under way (409, and some 400), nor of trouble that passes.
 func Refused(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -52,7 +52,7 @@ func Refused(err error) bool {
 	case "", "GATEWAY_ERROR", "SERVER_ERROR": // a machine in between; a bank's failure; the gateway's
 		return false
 	}
-	return e.HTTPStatus >= 400 && e.HTTPStatus < 500 && !inProgress.MatchString(e.text())
+	return e.HTTPStatus >= 400 && e.HTTPStatus < 500 && !inProgress.MatchString(e.text()) && !passing.MatchString(e.text())
 }
 
 // NotDone reports whether err says for certain that the gateway did not do what was asked: it refused ([Refused]), it

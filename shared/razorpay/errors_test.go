@@ -56,7 +56,7 @@ func TestOutcome(t *testing.T) {
 		"200 with an error": {200, envelope, false, false, "undecodable: an order has no id"},
 		"200 with a float":  {200, strings.ReplaceAll(orderJSON, "49900", "499.5"), false, false, "undecodable: wrong JSON type of amount"},
 		"200 cut off":       {200, orderJSON[:40], false, false, "undecodable: unexpected end of JSON input"},
-		"200 far too large": {200, strings.Repeat(" ", 2<<20) + orderJSON, false, false, "undecodable: the answer is larger than 1048576 bytes"},
+		"200 far too large": {200, strings.Repeat(" ", maxAnswer+1) + orderJSON, false, false, "undecodable: the answer is larger than 16777216 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32

@@ -117,5 +117,5 @@ func pages[E any](ctx context.Context, c *Client, path string, query url.Values)
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("more than %d entities", maxPages*pageSize)
+	return nil, fmt.Errorf("%w: more than %d entities", payment.ErrTooMany, maxPages*pageSize)
 }

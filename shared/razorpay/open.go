@@ -84,5 +84,5 @@ func (c *Client) GatewayOrder(ctx context.Context, id string) (payment.GatewayOr
 	if err != nil {
 		return payment.GatewayOrder{}, err
 	}
-	return payment.GatewayOrder{ID: o.ID, Amount: o.Amount, Note: o.Notes[noteKey]}, nil
+	return payment.GatewayOrder{ID: o.ID, Amount: o.Amount, Paid: o.Status == "paid", Note: o.Notes[noteKey]}, nil
 }

@@ -28,7 +28,8 @@ type refundOrder struct {
 }
 
 // DraftRefund writes the call that refunds the amount, in the payment's currency, at normal speed (Razorpay, "Create a
-// normal refund"). It calls nobody. The receipt is the idempotency key too: 10 to 40 letters, digits, hyphens and
+// normal refund"). It calls nobody. The note, "<stack>/<order>/<request>", tells a refund of ours where the gateway does not show
+// its receipt. The receipt is the idempotency key too: 10 to 40 letters, digits, hyphens and
 // underscores. The same arguments always make the same bytes. It fails for an id or receipt that cannot be, and for an
 // amount that is not positive or above [payment.MaxAmount].
 func (*Client) DraftRefund(paymentID string, amount payment.Money, receipt, note string) (payment.RefundCall, error) {

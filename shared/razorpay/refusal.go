@@ -15,6 +15,9 @@ var (
 	// inProgress: the same call, or another on the same payment, is under way. It comes with 400 as well as with 409.
 	inProgress = regexp.MustCompile(`(?i)in progress|being processed|under process`)
 
+	// passing: trouble that passes, said with a status that is none of trouble's.
+	passing = regexp.MustCompile(`(?i)try again|retry|timed? ?out|trouble|temporar|technical|server error|unavailable`)
+
 	// keyUsed: the key or the receipt came with another call, or this very call came to its end before.
 	keyUsed = regexp.MustCompile(`(?i)(different|already).*idempoten|idempoten.*(different|already)|duplicate receipt|refund has already been processed`)
 

@@ -43,6 +43,16 @@ func (r Reconciler) Ask(ctx context.Context, orderID string) (bool, error) {
 	return true, err
 }
 
+// AskNow does what [Reconciler.Ask] does, whatever the order's schedule says, and returns the order as it then is. Unless something
+// is learned the schedule stays. [payment.ErrNotFound] if there is no such order.
+func (r Reconciler) AskNow(ctx context.Context, orderID string) (payment.Order, error) {
+	order, err := r.Store.Order(ctx, orderID)
+	if err != nil {
+		return order, err
+	}
+	return r.read(ctx, order)
+}
+
 // read takes the gateway's payments and refunds into the order, and captures. It returns the order as it then is.
 func (r Reconciler) read(ctx context.Context, order payment.Order) (payment.Order, error) {
 	open := r.Gateways[order.Gateway]
@@ -68,6 +78,13 @@ func (r Reconciler) read(ctx context.Context, order payment.Order) (payment.Orde
 	for _, p := range payments {
 		facts = append(facts, p)
 	}
+	if r.Advancer.Rules.AcceptOffers { // the gateway's word may make up for what was not captured
+		shown, err := g.GatewayOrder(ctx, order.GatewayOrderID)
+		if err != nil {
+			return order, err
+		}
+		facts = append(facts, shown.Fact())
+	}
 	if order, err = r.learn(ctx, order.ID, facts...); err != nil {
 		return order, err
 	}
@@ -84,7 +101,7 @@ func (r Reconciler) read(ctx context.Context, order payment.Order) (payment.Orde
 			return order, err
 		}
 	}
-	left, ok := order.ToCapture(r.Advancer.Rules)
+	left, ok := order.ToCapture(payments, r.Advancer.Rules, r.Now())
 	if !ok {
 		return order, nil
 	}

@@ -46,6 +46,8 @@ type Store interface {
 	PutCursor(ctx context.Context, gateway, scan string, c payment.Cursor) error
 	// Heard reports whether any webhook about the order was settled.
 	Heard(ctx context.Context, orderID string) (bool, error)
+	// LastFailed is when the latest of the FAILED events was received; zero if there is none.
+	LastFailed(ctx context.Context) (time.Time, error)
 }
 
 // Reconciler reconciles.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"paidonce/shared/advance"
@@ -18,7 +19,7 @@ import (
 type Findings struct {
 	Matched        int `json:"matched"`         // captured payments that we knew as the gateway shows them
 	MissingWebhook int `json:"missing_webhook"` // captured payments that we did not know of; they are applied now
-	Stuck          int `json:"stuck"`           // captured payments of orders that are not fulfilled, of whatever age over 15 minutes
+	Stuck          int `json:"stuck"`           // captured payments, older than 15 minutes, of orders that are neither fulfilled nor refunded
 	AmountMismatch int `json:"amount_mismatch"` // captured payments of another amount or currency than we knew, or expect
 	UnknownOrder   int `json:"unknown_order"`   // captured payments that belong to no order of ours
 	RefundUnknown  int `json:"refund_unknown"`  // refunds that we did not know of; they are applied now
@@ -57,40 +58,69 @@ func (r Reconciler) compare(ctx context.Context, gateway string, from, to time.T
 		return c, fmt.Errorf("this deployment has no gateway %s", gateway)
 	}
 	g := open(ctx)
-	payments, err := g.Payments(ctx, from, to)
-	if err = c.unreadable(err); err != nil {
+	payments, err := list(ctx, &c, g.Payments, from, to)
+	if err != nil {
 		return c, err
 	}
-	refunds, err := g.RefundsBetween(ctx, from, to)
-	if err = c.unreadable(err); err != nil {
+	refunds, err := list(ctx, &c, g.RefundsBetween, from, to)
+	if err != nil {
 		return c, err
 	}
 	groups, err := r.group(ctx, g, gateway, payments, refunds, dry, &c)
 	if err != nil {
 		return c, err
 	}
-	var first error
+	var failed error
+	broken := 0
 	for _, orderID := range slices.Sorted(maps.Keys(groups)) {
-		if err := r.compareOrder(ctx, g, orderID, groups[orderID], dry, &c); err != nil {
-			c.Failed++
-			first = cmp.Or(first, err)
-			r.Log.LogAttrs(ctx, slog.LevelError, "not compared", slog.String("order", orderID), slog.String("error", err.Error()))
+		err := r.compareOrder(ctx, g, orderID, groups[orderID], dry, &c)
+		if err == nil {
+			continue
 		}
+		c.Failed++
+		if !errors.As(err, new(excludedError)) {
+			broken++
+			failed = cmp.Or(failed, err)
+		}
+		r.Log.LogAttrs(ctx, slog.LevelError, "not compared", slog.String("order", orderID), slog.String("error", err.Error()))
 	}
 	slices.SortFunc(c.captured, func(a, b payment.Unheard) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	if c.Failed > 0 && c.Failed == len(groups) {
-		return c, first
+	if broken > 0 && broken == len(groups) {
+		return c, fmt.Errorf("%w: %w", errNoneCompared, failed)
 	}
 	return c, nil
 }
 
-// unreadable counts what could not be read of a list, and passes on every other error.
-func (c *compared) unreadable(err error) error {
-	if some := new(payment.UnreadableError); errors.As(err, &some) {
+// errNoneCompared: the gateway showed orders, and none could be compared.
+var errNoneCompared = errors.New("none of the orders could be compared")
+
+// excludedError says why what the gateway shows cannot be about the order.
+type excludedError string
+
+func (e excludedError) Error() string { return string(e) }
+
+// list reads what was made in a slice, and counts what could not be read of it. Of a slice with more than one list holds, which
+// card testing can bring about, it reads the halves; a second with too many counts as unreadable.
+func list[F any](ctx context.Context, c *compared, read func(ctx context.Context, from, to time.Time) ([]F, error), from, to time.Time) ([]F, error) {
+	all, err := read(ctx, from, to)
+	some := new(payment.UnreadableError)
+	switch {
+	case errors.As(err, &some):
 		c.Unreadable += some.Count
-		return nil
+		return all, nil
+	case errors.Is(err, payment.ErrTooMany) && to.Sub(from) < 2*time.Second:
+		c.Unreadable++
+		return nil, nil
+	case !errors.Is(err, payment.ErrTooMany):
+		return all, err
 	}
-	return err
+	middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)
+	first, err := list(ctx, c, read, from, middle)
+	if err != nil {
+		return nil, err
+	}
+	second, err := list(ctx, c, read, middle.Add(time.Second), to)
+	return append(first, second...), err
 }
 
 // group is what the gateway shows of one order.
@@ -101,7 +131,7 @@ type group struct {
 
 // group finds the order of each payment and refund.
 func (r Reconciler) group(ctx context.Context, g Gateway, gateway string, payments []payment.PaymentFact, refunds []payment.RefundFact, dry bool, c *compared) (map[string]*group, error) {
-	groups := map[string]*group{}
+	groups, byPayment := map[string]*group{}, map[string]*group{}
 	of := func(ref payment.Ref) (*group, error) {
 		id, err := r.Store.OrderID(ctx, gateway, ref)
 		if errors.Is(err, payment.ErrNotFound) {
@@ -125,12 +155,16 @@ func (r Reconciler) group(ctx context.Context, g Gateway, gateway string, paymen
 			return nil, err
 		case found != nil:
 			found.payments = append(found.payments, p)
+			byPayment[p.ID] = found
 		case p.IsCaptured():
 			c.UnknownOrder++
 		}
 	}
 	for _, f := range refunds {
-		found, err := of(f.Ref())
+		found, err := byPayment[f.PaymentID], error(nil)
+		if found == nil {
+			found, err = of(f.Ref())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -148,9 +182,12 @@ func (r Reconciler) adopt(ctx context.Context, g Gateway, gateway string, p paym
 	}
 	stray := advance.Stray{Gateway: gateway, ID: p.GatewayOrderID, Account: r.Account, Source: payment.SourceSweep}
 	id, why, err := advance.Adopt(ctx, r.Store, g, stray, r.Stack, r.Now())
+	if err != nil {
+		why = err.Error() // one that cannot be adopted must not stop the rest, and comes again with the next pass
+	}
 	if err != nil || id == "" {
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "not adopted", slog.String("payment", p.ID), slog.String("outcome", why))
-		return nil, err
+		return nil, nil
 	}
 	return of(p.Ref())
 }
@@ -161,8 +198,8 @@ func (r Reconciler) compareOrder(ctx context.Context, g Gateway, orderID string,
 	if err != nil {
 		return err
 	}
-	if why := before.Excludes(before.Gateway, g.Mode(), ""); why != "" {
-		return errors.New(why)
+	if why := before.Excludes(before.Gateway, g.Mode(), r.Account); why != "" {
+		return excludedError(why)
 	}
 	var facts []payment.Fact
 	for _, p := range shown.payments {
@@ -187,7 +224,9 @@ func (r Reconciler) compareOrder(ctx context.Context, g Gateway, orderID string,
 	}
 	for _, p := range shown.payments {
 		if p.IsCaptured() {
-			c.count(before, after, p, r.Advancer.Rules.Pace, r.Now())
+			if found := c.count(before, after, p, r.Advancer.Rules, r.Now()); found != "" {
+				r.Log.LogAttrs(ctx, slog.LevelInfo, "found", slog.String("order", orderID), slog.String("payment", p.ID), slog.String("outcome", found))
+			}
 		}
 	}
 	for _, f := range shown.refunds {
@@ -198,26 +237,44 @@ func (r Reconciler) compareOrder(ctx context.Context, g Gateway, orderID string,
 	return nil
 }
 
-// count says what one captured payment came to.
-func (c *compared) count(before, after payment.Order, p payment.PaymentFact, pace payment.Pace, at time.Time) {
+// count counts what one captured payment came to, and names what somebody may want to look at.
+func (c *compared) count(before, after payment.Order, p payment.PaymentFact, rules payment.Rules, at time.Time) (found string) {
 	c.captured = append(c.captured, payment.Unheard{OrderID: before.ID, PaymentID: p.ID, CreatedAt: p.CreatedAt})
 	known := before.Payments[p.ID]
 	switch {
-	case known.IsCaptured() && known.Captured != p.Amount, p.Amount.Currency != before.Amount.Currency:
+	case known.IsCaptured() && known.Captured != p.Amount, unexpected(after.Derive(rules), p.ID):
 		c.AmountMismatch++
+		found = "amount_mismatch"
 	case !known.IsCaptured():
 		c.MissingWebhook++
+		found = "missing_webhook"
 	default:
 		c.Matched++
 	}
-	if after.FulfilledAt.IsZero() && pace.Expected(p.CreatedAt, at) {
+	if after.FulfilledAt.IsZero() && after.Status != payment.Refunded && rules.Pace.Expected(p.CreatedAt, at) {
 		c.Stuck++
+		found = strings.TrimPrefix(found+", stuck", ", ")
 	}
+	return found
+}
+
+// unexpected reports whether the order is held for the amount or the currency of the payment.
+func unexpected(d payment.Derivation, paymentID string) bool {
+	return slices.ContainsFunc(d.Holds, func(h payment.Hold) bool {
+		switch h.Reason {
+		case payment.HoldShort, payment.HoldOver:
+			return true
+		case payment.HoldCurrency, payment.HoldConflict:
+			return h.Subject == paymentID
+		}
+		return false
+	})
 }
 
 // Scan takes a scan of the gateway as far as the time reaches: slice by slice, each of which is done before the cursor moves
 // over it. A slice that the gateway does not show, because the key is refused or calls are throttled, is where the next run
-// begins. It returns the captured payments in a row of which no webhook came, which is known between two passes; -1 otherwise.
+// begins; so is one of which no order could be compared, for half an hour. It returns the captured payments in a row of which no
+// webhook came, which is known between two passes; -1 otherwise.
 func (r Reconciler) Scan(ctx context.Context, gateway string, scan payment.Scan, more func() bool) (found Findings, silent int, err error) {
 	c, err := r.Store.Cursor(ctx, gateway, scan.Name)
 	if err != nil {
@@ -231,6 +288,9 @@ func (r Reconciler) Scan(ctx context.Context, gateway string, scan payment.Scan,
 		from, to := c.Slice(pace)
 		part, err := r.compare(ctx, gateway, from, to, false)
 		found.Add(part.Findings)
+		if errors.Is(err, errNoneCompared) && c.Stuck(pace, r.Now()) {
+			err = nil // counted as failed, and on record: the slices after it must not wait for ever
+		}
 		if err != nil {
 			return found, -1, fmt.Errorf("%s to %s: %w", from.Format(time.RFC3339), to.Format(time.RFC3339), err)
 		}
@@ -246,6 +306,11 @@ func (r Reconciler) Scan(ctx context.Context, gateway string, scan payment.Scan,
 		c.Version++
 	}
 	c, err = r.hear(ctx, c, c.Silent) // a webhook may have come late
+	if err == nil && len(c.Silent) > 0 {
+		var failed time.Time // a webhook that the worker gave up on came all the same
+		failed, err = r.Store.LastFailed(ctx)
+		c = c.Heard(failed)
+	}
 	return found, len(c.Silent), err
 }
 

@@ -51,7 +51,7 @@ var answers = []answer{
 	{"400 key used for another request", keyUsed(http.StatusBadRequest), "failed: never_reached_gateway", ""},
 	{"409 key used for another request", keyUsed(http.StatusConflict), "failed: never_reached_gateway", ""},
 	{"duplicate receipt, on another payment", receiptUsed, "failed: never_reached_gateway", ""},
-	{"duplicate receipt, of another amount", amountUsed, "failed: never_reached_gateway", ""},
+	{"duplicate receipt, of another amount", amountUsed, "failed: receipt_used", ""},
 	{"amount exceeded", byDashboard(captured - asked + 1_00), "failed: amount_exceeded", ""},
 	{"already refunded", byDashboard(captured), "failed: already_refunded", ""},
 	{"too old", func(w *world) { w.gateway.Advance(200 * 24 * time.Hour) }, "failed: payment_too_old", ""},

@@ -66,10 +66,22 @@ func (p *pursuit) sendAgain(ctx context.Context) (_ Answer, done bool, err error
 	case known:
 		answer, err := p.accept(ctx, refund)
 		return answer, true, err
-	case p.request.MayGiveUp(p.pace(), p.Now()):
+	case p.request.MayGiveUp(p.Now()) && p.resembled():
+		answer, err := p.fail(ctx, payment.RefusedReceiptUsed)
+		return answer, true, err
+	case p.resembled():
+		answer, err := p.leave(ctx, "the gateway shows another refund under our receipt: look at it there")
+		return answer, true, err
+	case p.request.MayGiveUp(p.Now()) && p.disputed():
+		answer, err := p.fail(ctx, payment.RefusedDisputed)
+		return answer, true, err
+	case p.request.MayGiveUp(p.Now()):
 		answer, err := p.fail(ctx, payment.RefusedNeverReached)
 		return answer, true, err
-	case !p.request.MaySend(p.pace(), p.Now()):
+	case p.disputed():
+		answer, err := p.leave(ctx, "the payment is disputed meanwhile: not sent again")
+		return answer, true, err
+	case !p.request.MaySend(p.Now()):
 		answer, err := p.leave(ctx, "the gateway does not show it, and it is not sent again")
 		return answer, true, err
 	}
@@ -106,12 +118,17 @@ func (p *pursuit) send(ctx context.Context, lastSent time.Time) (Answer, error) 
 		return p.accept(ctx, refund)
 	case p.request.KeyUsed:
 		return p.leave(ctx, "%v, and the gateway does not show it", err)
-	case !p.request.Alone(p.pace(), lastSent, p.Now()):
+	case p.resembled():
+		return p.leave(ctx, "%v, and the gateway shows another refund under our receipt", err)
+	case !p.request.Alone(lastSent, p.Now()):
 		p.request.SentAt = lastSent // this call is over
 		return p.leave(ctx, "%v; an earlier call may still come through", err)
 	}
 	refusal := &payment.Refusal{Reason: payment.RefusedOther}
 	errors.As(err, &refusal)
+	if refusal.Reason == payment.RefusedOther && p.request.Attempts == 1 {
+		return p.leave(ctx, "%v; looked at once more before it counts", err)
+	}
 	return p.fail(ctx, refusal.Reason)
 }
 
@@ -127,14 +144,31 @@ func (p *pursuit) readPending(ctx context.Context) (Answer, error) {
 	return p.accept(ctx, refund)
 }
 
-// readBack takes the payment's refunds into the order and looks for ours.
+// readBack takes the payment's refunds into the order and looks for ours. That the gateway does not show the payment at all, although
+// it was captured, is an answer only if it shows the payment's order: else the key is of another account by now.
 func (p *pursuit) readBack(ctx context.Context) (refund payment.Refund, known bool, err error) {
 	refunds, err := p.gateway.Refunds(p.calls, p.request.PaymentID)
-	if err != nil && !errors.Is(err, payment.ErrNotFound) { // no such payment: no refund of it
+	if errors.Is(err, payment.ErrNotFound) {
+		_, err = p.gateway.GatewayOrder(p.calls, p.order.GatewayOrderID)
+	}
+	if err != nil {
 		return payment.Refund{}, false, err
 	}
 	return p.learn(ctx, facts(refunds))
 }
+
+// resembled reports whether the gateway shows something else under our receipt.
+func (p *pursuit) resembled() bool {
+	for _, f := range p.order.Refunds {
+		if p.request.Resembles(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// disputed reports whether the payment has come to be disputed since the request was made.
+func (p *pursuit) disputed() bool { return p.order.Disputed(p.request.PaymentID) && !p.request.Forced }
 
 // learn takes what the gateway says into the order and looks for our refund there.
 func (p *pursuit) learn(ctx context.Context, facts []payment.Fact) (refund payment.Refund, known bool, err error) {

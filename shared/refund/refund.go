@@ -27,6 +27,8 @@ type Gateway interface {
 	// Refunds reads all refunds of a payment, and Payment the payment. [payment.ErrNotFound] if there is no such payment.
 	Refunds(ctx context.Context, paymentID string) ([]payment.RefundFact, error)
 	Payment(ctx context.Context, id string) (payment.PaymentFact, error)
+	// GatewayOrder reads an order. [payment.ErrNotFound] if there is none of that id.
+	GatewayOrder(ctx context.Context, id string) (payment.GatewayOrder, error)
 }
 
 // Store is where orders and refund requests are kept.
@@ -149,7 +151,7 @@ func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.R
 	}
 	request := payment.NewRefundRequest(order, a.ID, paymentID, a.Amount, r.Now())
 	request.Reason, request.Forced = a.Reason, a.Force
-	request.Call, err = gateway.DraftRefund(paymentID, request.Amount, payment.Receipt(r.Stack, orderID, a.ID), r.Stack+"/"+orderID)
+	request.Call, err = gateway.DraftRefund(paymentID, request.Amount, payment.Receipt(r.Stack, orderID, a.ID), r.Stack+"/"+orderID+"/"+a.ID)
 	if err != nil {
 		return payment.RefundRequest{}, err
 	}
@@ -159,7 +161,7 @@ func (r Refunder) reserve(ctx context.Context, orderID string, a Ask) (payment.R
 
 	var reading *payment.Reading
 	err = order.MayRefund(paymentID, a.Amount, a.Force, nil)
-	if errors.Is(err, payment.ErrBeyondRefundable) && order.MayRefund(paymentID, a.Amount, a.Force, &payment.Reading{}) == nil {
+	if errors.Is(err, payment.ErrBeyondRefundable) && order.MayRefund(paymentID, a.Amount, a.Force, payment.AllFailed(order)) == nil {
 		// Refunds that failed, or that the gateway spoke of, stand in the way: only the gateway knows what is left.
 		if order, reading, err = r.read(ctx, gateway, orderID, paymentID); err == nil {
 			err = order.MayRefund(paymentID, a.Amount, a.Force, reading)
@@ -206,7 +208,11 @@ func (r Refunder) read(ctx context.Context, g Gateway, orderID, paymentID string
 	}
 	facts := append(facts(refunds), shown)
 	result, err := r.Advancer.Apply(ctx, orderID, advance.Step{Source: payment.SourceAPI, Facts: facts})
-	return result.Order, &payment.Reading{AmountRefunded: shown.AmountRefunded}, err
+	reading := &payment.Reading{AmountRefunded: shown.AmountRefunded, Failed: map[string]bool{}}
+	for _, f := range refunds {
+		reading.Failed[f.ID] = f.Status == payment.RefundFailed
+	}
+	return result.Order, reading, err
 }
 
 // forCalls is ctx for calls of the gateway: it ends early enough to write down what came of them.

@@ -68,3 +68,16 @@ func (m *Memory) Heard(ctx context.Context, orderID string) (heard bool, err err
 	})
 	return heard, err
 }
+
+// LastFailed implements [Store].
+func (m *Memory) LastFailed(ctx context.Context) (last time.Time, err error) {
+	err = m.call(ctx, "LastFailed", func() error {
+		for _, e := range m.events {
+			if e.Status == payment.EventFailed && e.ReceivedAt.After(last) {
+				last = e.ReceivedAt
+			}
+		}
+		return nil
+	})
+	return last, err
+}

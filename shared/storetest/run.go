@@ -51,6 +51,16 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"orders are listed when they are due, and postponed", ordersDue},
 		{"a callback is recorded once", callbackOnce},
 		{"refund requests are part of the history", refundHistory},
+		{"announcements are read until they are sent", outboxUnsent},
+		{"an announcement is marked as sent once", outboxSent},
+		{"an announcement marked by several is sent", outboxSentConcurrently},
+		{"announcements are listed when they are due, and postponed", outboxDue},
+		{"a hundred announcements are read at once", outboxMany},
+		{"everything of a cursor is kept", cursorWhole},
+		{"a cursor is moved at its version only", cursorVersions},
+		{"a lease is held by one, and waited out", leases},
+		{"a webhook about an order is heard once it is settled", heard},
+		{"the event that failed last is found", lastFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

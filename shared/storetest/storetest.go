@@ -34,6 +34,7 @@ type Store interface {
 	Lease(ctx context.Context, holder string, now, until time.Time) (bool, error)
 	Release(ctx context.Context, holder string, now time.Time) error
 	Heard(ctx context.Context, orderID string) (bool, error)
+	LastFailed(ctx context.Context) (time.Time, error)
 	RecordCallback(ctx context.Context, orderID string, c payment.Callback) error
 	Effects(ctx context.Context, orderID string) ([]payment.Effect, error)
 	History(ctx context.Context, orderID string) (payment.History, error)
