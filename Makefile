@@ -41,7 +41,7 @@ browser: need-go $(TOOLS) ## drive the checkout page with a headless Chromium; n
 
 proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
 	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Twenty|Table|Races|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \
-		./shared/payment ./shared/storetest ./shared/refund ./functions/orders ./functions | grep -vE '^=== |^    --- PASS'
+		./shared/payment ./shared/storetest ./shared/refund ./functions/orders ./functions/reconcile ./functions | grep -vE '^=== |^    --- PASS'
 
 drill: need-go $(TOOLS) ## break everything at once on the local stack: 300 orders, and a table of what came of them
 	go test -v -run Drill -count=1 ./functions

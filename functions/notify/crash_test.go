@@ -101,15 +101,13 @@ func (b *bundle) invoke(p *process, records []events.DynamoDBEventRecord) (again
 	if err != nil {
 		return records
 	}
-	for _, failed := range response.BatchItemFailures {
-		for i, r := range records {
-			if r.Change.SequenceNumber == failed.ItemIdentifier {
-				return records[i:]
-			}
-		}
-		return records // AWS takes a number that it does not know for a failure of all
+	if len(response.BatchItemFailures) == 0 {
+		return nil
 	}
-	return nil
+	first := slices.IndexFunc(records, func(r events.DynamoDBEventRecord) bool {
+		return r.Change.SequenceNumber == response.BatchItemFailures[0].ItemIdentifier
+	})
+	return records[max(first, 0):] // AWS takes a number that it does not know for a failure of all
 }
 
 // sweep publishes what is still unsent, as reconcile does; its own crashes are broken in package reconcile.

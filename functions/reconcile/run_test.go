@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ type slowAsker struct {
 	*bundle
 	takes   time.Duration
 	bad     func(orderID string) bool
+	mu      sync.Mutex
 	asked   []string
 	scanned int
 }
@@ -37,7 +39,9 @@ func (a *slowAsker) Ask(ctx context.Context, orderID string) (bool, error) {
 	if err := a.memory.PostponeOrder(ctx, o, a.now().Add(6*time.Hour)); err != nil {
 		return false, err
 	}
+	a.mu.Lock()
 	a.asked = append(a.asked, orderID)
+	a.mu.Unlock()
 	select {
 	case <-time.After(a.takes):
 	case <-ctx.Done():
@@ -47,6 +51,13 @@ func (a *slowAsker) Ask(ctx context.Context, orderID string) (bool, error) {
 		return true, errors.New("bad")
 	}
 	return true, nil
+}
+
+// soFar is how many orders were asked about, for a test beside a run.
+func (a *slowAsker) soFar() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.asked)
 }
 
 func (a *slowAsker) Scan(context.Context, string, payment.Scan, func() bool) (reconcile.Findings, int, error) {
@@ -180,10 +191,10 @@ func TestOfTwoRunsOneWorks(t *testing.T) {
 		a.dueOrders(t, 30)
 		done := make(chan error)
 		go func() { done <- a.Handle(as(t.Context(), "first")) }()
-		time.Sleep(10 * time.Second)
-		n := len(a.asked)
-		if err := a.Handle(as(t.Context(), "second")); err != nil || len(a.asked) != n {
-			t.Errorf("the second run asked about %d orders, %v", len(a.asked)-n, err)
+		time.Sleep(10500 * time.Millisecond)
+		n := a.soFar()
+		if err := a.Handle(as(t.Context(), "second")); err != nil || a.soFar() != n {
+			t.Errorf("the second run asked about %d orders, %v", a.soFar()-n, err)
 		}
 		if n == 0 || n == 30 {
 			t.Fatalf("the first run had asked about %d", n)

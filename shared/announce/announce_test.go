@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -185,7 +186,9 @@ func TestWhatTellsNothingIsPassedOver(t *testing.T) {
 }
 
 // Stream and sweep announce the same at the same moment: each at least once, and no more often than they came.
-func TestStreamAndSweepAtOnce(t *testing.T) {
+func TestStreamAndSweepAtOnce(t *testing.T) { synctest.Test(t, streamAndSweepAtOnce) }
+
+func streamAndSweepAtOnce(t *testing.T) {
 	a, memory, b, keys := world(t)
 	const atOnce = 2
 	var read sync.WaitGroup // both have read before either publishes

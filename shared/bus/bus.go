@@ -32,8 +32,9 @@ type Event struct {
 	Status       payment.Status `json:"status"` // of the order, after the change that the event tells of
 	Amount       int64          `json:"amount"` // minor units
 	Currency     string         `json:"currency"`
-	Refund       string         `json:"refund,omitempty"` // refund.*: the gateway's refund
-	Hold         *Hold          `json:"hold,omitempty"`   // order.held
+	Refund       string         `json:"refund,omitempty"`  // refund.*: the gateway's refund
+	Request      string         `json:"request,omitempty"` // refund_request.*: the shop's refund request
+	Hold         *Hold          `json:"hold,omitempty"`    // order.held
 }
 
 // Hold says why an order is held.
@@ -102,7 +103,7 @@ func plain(err error) error {
 func newEvent(a payment.Announcement) Event {
 	e := Event{
 		Version: eventVersion, ID: a.Key.String(), Order: a.Key.OrderID, OrderVersion: a.OrderVersion, At: a.At.UTC(),
-		Status: a.Status, Amount: a.Amount.Amount, Currency: a.Amount.Currency, Refund: a.RefundID,
+		Status: a.Status, Amount: a.Amount.Amount, Currency: a.Amount.Currency, Refund: a.RefundID, Request: a.RequestID,
 	}
 	if a.Hold != (payment.HoldKey{}) {
 		e.Hold = &Hold{a.Hold.Reason, a.Hold.Subject, a.Hold.Reason.Blocking()}

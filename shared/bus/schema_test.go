@@ -80,6 +80,7 @@ func every(t *testing.T) []payment.Announcement {
 		if status != payment.Pending && status != payment.Paid { // no order moves to pending, and the fulfilment tells of paid
 			effects = append(effects, payment.Notification{Key: string(status), Status: status, Amount: price})
 		}
+		effects = append(effects, payment.Notification{Key: "refund_request#r1#failed", Status: status, About: "r1", Amount: part})
 		for _, state := range constants(t, "RefundStatus") {
 			effects = append(effects, payment.Notification{Key: "refund#rfnd_1#" + state, Status: status, About: "rfnd_1", Amount: part})
 		}
@@ -229,6 +230,8 @@ var moneyMoves = func() []payment.Fact {
 		payment.RefundFact{ID: "S", PaymentID: "A", Status: payment.RefundProcessed, Amount: inr(40)},
 		payment.DisputeFact{ID: "D", PaymentID: "A", Status: payment.DisputeOpen, Phase: payment.PhaseChargeback, Amount: inr(100)},
 		payment.DisputeFact{ID: "D", PaymentID: "A", Status: payment.DisputeWon, Phase: payment.PhaseChargeback, Amount: inr(100)},
+		payment.ReservedFact{Request: payment.RefundRequest{ID: "r1", PaymentID: "A", Amount: inr(10), Call: payment.RefundCall{Key: "po_1"}}},
+		payment.ReleasedFact{Receipt: "po_1", Why: "refused"},
 		payment.ClosedFact{Reason: "stock released", At: at},
 	}
 }()

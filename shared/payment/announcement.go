@@ -18,12 +18,13 @@ func (k OutboxKey) String() string { return k.OrderID + "#" + k.Name }
 // Announcement is one thing that subscribers are told.
 type Announcement struct {
 	Key          OutboxKey
-	Type         string // order.paid, order.failed, order.partially_refunded, order.refunded, order.held, refund.pending, ...
+	Type         string // order.paid, order.failed, order.partially_refunded, order.refunded, order.held, refund.pending, ..., refund_request.failed
 	OrderVersion int64  // of the order after the change that brought it: the larger, the later
 	At           time.Time
 	Status       Status // of the order then
 	Amount       Money  // captured for the order (order.paid), of the refund, or the order's
 	RefundID     string // refund.*
+	RequestID    string // refund_request.*: the shop's own
 	Hold         HoldKey
 }
 
@@ -34,11 +35,14 @@ func Announce(key OutboxKey, e Effect, orderVersion int64, at time.Time) (Announ
 	case Fulfilment:
 		a.Type, a.Status, a.Amount = "order.paid", Paid, e.Captured
 	case Notification:
-		a.Status, a.Amount, a.RefundID, a.Hold = e.Status, e.Amount, e.About, e.Hold
+		a.Status, a.Amount, a.Hold = e.Status, e.Amount, e.Hold
 		switch {
+		case strings.HasPrefix(e.Key, refundRequestKey):
+			a.Type, a.RequestID = "refund_request.failed", e.About
 		case e.Hold != (HoldKey{}):
-			a.Type = "order.on_hold"
+			a.Type = "order.held"
 		case e.About != "":
+			a.RefundID = e.About
 			a.Type = "refund." + e.Key[strings.LastIndex(e.Key, "#")+1:]
 		default:
 			a.Type = fmt.Sprintf("order.%s", e.Status)

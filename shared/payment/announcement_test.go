@@ -45,6 +45,10 @@ func TestAnnounce(t *testing.T) {
 			payment.Announcement{Type: "refund.failed", Status: payment.Paid, Amount: part, RefundID: "r#x"},
 		},
 		{
+			"refund request failed", payment.Notification{Key: "refund_request#r1#failed", Status: payment.Paid, About: "r1", Amount: part},
+			payment.Announcement{Type: "refund_request.failed", Status: payment.Paid, Amount: part, RequestID: "r1"},
+		},
+		{
 			"hold", payment.Notification{Key: "hold#dispute#disp_1", Status: payment.Paid, Hold: hold, Amount: price},
 			payment.Announcement{Type: "order.held", Status: payment.Paid, Amount: price, Hold: hold},
 		},
