@@ -86,11 +86,11 @@ func (s shakyStore) MarkSent(ctx context.Context, k payment.OutboxKey, at time.T
 	return s.call("MarkSent", func() error { return s.announcements.MarkSent(ctx, k, at) })
 }
 
-func (s shakyStore) Release(ctx context.Context, holder string, now time.Time) error {
+func (s shakyStore) Release(ctx context.Context, holder string) error {
 	if s.dies && s.hit != "" {
 		return nil // nobody is left to do it
 	}
-	return s.store.Release(ctx, holder, now)
+	return s.store.Release(ctx, holder)
 }
 
 type shakyBus struct {

@@ -30,7 +30,7 @@ const (
 type store interface {
 	// Lease takes the sweep's lease, and reports false if somebody else has it. Release gives it back.
 	Lease(ctx context.Context, holder string, now, until time.Time) (bool, error)
-	Release(ctx context.Context, holder string, now time.Time) error
+	Release(ctx context.Context, holder string) error
 	// DueEvents calls found with each event that is listed with the status as due before the time, soonest first within each
 	// shard, until found returns false. DueOrders, DueRefunds and DueAnnouncements do the same.
 	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
@@ -90,9 +90,17 @@ func (h *handler) Handle(ctx context.Context) (err error) {
 		h.log.LogAttrs(ctx, slog.LevelInfo, "reconcile", slog.String("part", "none: another run is under way"))
 		return nil
 	}
-	defer func() { err = errors.Join(err, h.store.Release(ctx, holder, h.now())) }()
-	waiting, handedOff := h.handOffs(ctx)
-	return errors.Join(handedOff, h.refunds(ctx), h.announcements(ctx), h.questions(ctx), h.scans(ctx, waiting), h.overdue(ctx))
+	defer func() { err = errors.Join(err, h.store.Release(ctx, holder)) }()
+	waiting, err := h.handOffs(ctx)
+	errs := []error{err}
+	parts := []func(context.Context) error{
+		h.refunds, h.announcements, h.questions, func(ctx context.Context) error { return h.scans(ctx, waiting) },
+	}
+	first := int(h.now().UnixMilli()) % len(parts) // any, so that none can take all the time of the others for ever
+	for i := range parts {
+		errs = append(errs, parts[(first+i)%len(parts)](ctx))
+	}
+	return errors.Join(append(errs, h.overdue(ctx))...)
 }
 
 // questions asks the gateway about the orders that are due.

@@ -82,18 +82,16 @@ func (s *Store) PutCursor(ctx context.Context, gateway, scan string, c payment.C
 func (s *Store) Lease(ctx context.Context, holder string, now, until time.Time) (taken bool, err error) {
 	defer describe(&err, "take the lease")
 	return s.updateLease(ctx, "SET holder = :holder, leased_until = :until, v = :layout, entity = :entity",
-		"attribute_not_exists(pk) OR leased_until <= :now OR holder = :holder", item{
+		"attribute_not_exists(leased_until) OR leased_until <= :now OR holder = :holder", item{
 			":holder": text(holder), ":until": text(formatTime(until)), ":now": text(formatTime(now)), ":layout": number(rowVersion),
 			":entity": text("LEASE"),
 		})
 }
 
 // Release gives the lease back, if the holder still has it.
-func (s *Store) Release(ctx context.Context, holder string, now time.Time) (err error) {
+func (s *Store) Release(ctx context.Context, holder string) (err error) {
 	defer describe(&err, "give the lease back")
-	_, err = s.updateLease(ctx, "SET leased_until = :now", "holder = :holder AND leased_until > :now", item{
-		":holder": text(holder), ":now": text(formatTime(now)),
-	})
+	_, err = s.updateLease(ctx, "REMOVE leased_until", "holder = :holder", item{":holder": text(holder)})
 	return err
 }
 

@@ -49,10 +49,10 @@ func (m *Memory) Lease(ctx context.Context, holder string, now, until time.Time)
 }
 
 // Release implements [Store].
-func (m *Memory) Release(ctx context.Context, holder string, now time.Time) error {
+func (m *Memory) Release(ctx context.Context, holder string) error {
 	return m.call(ctx, "Release", func() error {
-		if m.lease.holder == holder && m.lease.until.After(now) {
-			m.lease.until = now
+		if m.lease.holder == holder {
+			m.lease.until = time.Time{}
 		}
 		return nil
 	})

@@ -32,7 +32,7 @@ type Store interface {
 	Cursor(ctx context.Context, gateway, scan string) (payment.Cursor, error)
 	PutCursor(ctx context.Context, gateway, scan string, c payment.Cursor) error
 	Lease(ctx context.Context, holder string, now, until time.Time) (bool, error)
-	Release(ctx context.Context, holder string, now time.Time) error
+	Release(ctx context.Context, holder string) error
 	Heard(ctx context.Context, orderID string) (bool, error)
 	LastFailed(ctx context.Context) (time.Time, error)
 	RecordCallback(ctx context.Context, orderID string, c payment.Callback) error
