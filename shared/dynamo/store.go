@@ -42,8 +42,8 @@ func New(c client, table string) *Store { return &Store{c, table} }
 const maxStoredBody = 350 << 10
 
 // PutEvent stores e unless an event with its key is there already: then nothing is written and the answer is the
-// stored one with [payment.ErrEventExists]. [payment.ErrEventTooLarge] if the compressed body exceeds 350 KiB. It costs no read: DynamoDB returns the row that stopped a conditional
-// write (ReturnValuesOnConditionCheckFailure).
+// stored one with [payment.ErrEventExists]. [payment.ErrEventTooLarge] if the compressed body exceeds 350 KiB. It costs no read:
+// DynamoDB returns the row that stopped a conditional write (ReturnValuesOnConditionCheckFailure).
 func (s *Store) PutEvent(ctx context.Context, e payment.Event) (stored payment.Event, err error) {
 	defer describe(&err, "put event %s", e.Key)
 	row, err := newEventRow(e)

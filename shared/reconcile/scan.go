@@ -130,7 +130,9 @@ type group struct {
 }
 
 // group finds the order of each payment and refund.
-func (r Reconciler) group(ctx context.Context, g Gateway, gateway string, payments []payment.PaymentFact, refunds []payment.RefundFact, dry bool, c *compared) (map[string]*group, error) {
+func (r Reconciler) group(
+	ctx context.Context, g Gateway, gateway string, payments []payment.PaymentFact, refunds []payment.RefundFact, dry bool, c *compared,
+) (map[string]*group, error) {
 	groups, byPayment := map[string]*group{}, map[string]*group{}
 	of := func(ref payment.Ref) (*group, error) {
 		id, err := r.Store.OrderID(ctx, gateway, ref)
