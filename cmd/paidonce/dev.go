@@ -24,6 +24,7 @@ var localParameters = map[string]string{
 	"RazorpayAccountId":          "acc_LocalGateway1",
 	"RetryMinuteSeconds":         "1",
 	"SweepRate":                  "rate(1 minute)",
+	"GatewayCallsPerSecond":      "100", // six days of slices pass in a few seconds, as everything does here
 }
 
 type devOptions struct {
