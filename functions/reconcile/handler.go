@@ -137,6 +137,15 @@ func timeLeft(ctx context.Context) bool {
 	return !ok || time.Until(deadline) >= reserve
 }
 
+// half is the context in which half of the time that is left for items may be used.
+func half(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline.Add(-max(0, time.Until(deadline)-reserve)/2))
+}
+
 // visit does the work on one item. It reports false if there is no time for more.
 func (w *walk) visit(ctx context.Context, item string, work func(context.Context) (bool, error)) bool {
 	if !timeLeft(ctx) {

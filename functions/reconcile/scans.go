@@ -14,6 +14,8 @@ import (
 // scans goes through what the gateway has, and reports what it found. waiting are the messages that the worker has not got to: a
 // webhook may be among them, so that nothing is said of silence then.
 func (h *handler) scans(ctx context.Context, waiting int) error {
+	ctx, cancel := half(ctx) // a day's scan is minutes of calls, and customers wait for the other parts
+	defer cancel()
 	var errs []error
 	for _, gateway := range h.gateways {
 		for _, scan := range []payment.Scan{payment.HourlyScan, payment.DailyScan} {
