@@ -96,6 +96,12 @@ func (r HoldReason) Blocking() bool {
 	return false
 }
 
+// onlyGuardsTheGoods reports whether a hold of this reason matters to nobody once the order is fulfilled: a refund on its way then
+// is what the shop asked for.
+func (r HoldReason) onlyGuardsTheGoods() bool {
+	return r == HoldRefundInFlight || r == HoldUnconfirmed
+}
+
 // HoldKey names a hold: why, and about which payment, refund or dispute. Subject is empty for the order itself.
 type HoldKey struct {
 	Reason  HoldReason

@@ -141,7 +141,7 @@ func (w *owing) owe(o *Order, d Derivation, moves []Move, at time.Time) {
 		if history.Since.IsZero() {
 			history.Since = at
 		}
-		if !history.Told {
+		if !history.Told && !(h.Reason.onlyGuardsTheGoods() && !o.FulfilledAt.IsZero()) {
 			key := fmt.Sprintf("hold#%s#%s", h.Reason, h.Subject)
 			history.Told = w.add(Notification{Key: key, Status: o.Status, Hold: h.HoldKey, Amount: o.Amount})
 		}
