@@ -102,6 +102,23 @@ func (p poisoned) Order(ctx context.Context, id string) (payment.Order, error) {
 	return p.Store.Order(ctx, id)
 }
 
+// findsByScan lets ten days pass, in which the order's own questions are not asked: only a scan can find its payment.
+func (s *sweeping) findsByScan(id string) {
+	s.t.Helper()
+	if err := s.memory.PostponeOrder(s.t.Context(), s.order(id), time.Time{}); err != nil {
+		s.t.Fatal(err)
+	}
+	var last error
+	for after := time.Hour; after < 10*24*time.Hour; after += 30 * time.Minute {
+		s.to(received.Add(after))
+		last = s.Handle(s.t.Context())
+	}
+	if o := s.order(id); o.FulfilledAt.IsZero() {
+		c, _ := s.memory.Cursor(s.t.Context(), "razorpay", "hourly")
+		s.t.Errorf("ten days later order %s is %s; hourly cursor stands at +%s; %v", id, o.Status, c.Next.Sub(received), last)
+	}
+}
+
 func TestHostilePoisonOrderStopsScans(t *testing.T) {
 	s := newSweeping(t, payment.Rules{})
 	s.gateways = []string{"razorpay"}
@@ -112,19 +129,7 @@ func TestHostilePoisonOrderStopsScans(t *testing.T) {
 	s.to(received.Add(30 * time.Minute))
 	good := s.open("good")
 	s.pay(good, "captured")
-	// its own questions are not asked: only the scan would find it
-	if err := s.memory.PostponeOrder(t.Context(), s.order("good"), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	var last error
-	for after := time.Hour; after < 10*24*time.Hour; after += 30 * time.Minute {
-		s.to(received.Add(after))
-		last = s.Handle(t.Context())
-	}
-	if o := s.order("good"); o.FulfilledAt.IsZero() {
-		c, _ := s.memory.Cursor(t.Context(), "razorpay", "hourly")
-		t.Errorf("ten days later the good order is %s; hourly cursor stands at +%s; %v", o.Status, c.Next.Sub(received), last)
-	}
+	s.findsByScan("good")
 }
 
 // a stray payment whose gateway order cannot be read.
@@ -155,18 +160,7 @@ func TestHostileStrayOrderStopsScans(t *testing.T) {
 	s.reconciler = s.asks
 	good := s.open("good") // in the very same slice
 	s.pay(good, "captured")
-	if err := s.memory.PostponeOrder(t.Context(), s.order("good"), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	var last error
-	for after := time.Hour; after < 10*24*time.Hour; after += 30 * time.Minute {
-		s.to(received.Add(after))
-		last = s.Handle(t.Context())
-	}
-	if o := s.order("good"); o.FulfilledAt.IsZero() {
-		c, _ := s.memory.Cursor(t.Context(), "razorpay", "hourly")
-		t.Errorf("ten days later the good order is %s; hourly cursor stands at +%s; %v", o.Status, c.Next.Sub(received), last)
-	}
+	s.findsByScan("good")
 }
 
 // card testing: more than 10,000 attempts within ten minutes.

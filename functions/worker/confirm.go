@@ -29,10 +29,7 @@ func (h *handler) confirm(ctx context.Context, o payment.Order) ([]payment.Fact,
 		h.log.LogAttrs(ctx, slog.LevelWarn, "not confirmed", slog.String("order", o.ID), slog.String("error", err.Error()))
 		return nil, fmt.Errorf("confirm: %w", err)
 	}
-	var facts []payment.Fact
-	for _, p := range payments {
-		facts = append(facts, p)
-	}
+	facts := payment.Facts(payments)
 	if !h.advancer.Rules.AcceptOffers {
 		return facts, nil
 	}

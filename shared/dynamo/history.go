@@ -172,6 +172,26 @@ func pauseBefore(ctx context.Context, round int) error {
 	}
 }
 
+// batch reads the rows wanted, up to batchSize, in any order, and asks again for those that DynamoDB did not get to.
+func (s *Store) batch(ctx context.Context, wanted map[string]types.KeysAndAttributes, found func(item) error) error {
+	for round := 0; len(wanted) > 0; round++ {
+		if err := pauseBefore(ctx, round); err != nil {
+			return err
+		}
+		out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: wanted})
+		if err != nil {
+			return err
+		}
+		for _, i := range out.Responses[s.table] {
+			if err := found(i); err != nil {
+				return err
+			}
+		}
+		wanted = out.UnprocessedKeys
+	}
+	return nil
+}
+
 // eventsWithoutBodies reads event rows but for their bodies.
 func (s *Store) eventsWithoutBodies(ctx context.Context, keys []item) (events []payment.Event, err error) {
 	for len(keys) > 0 {
@@ -182,26 +202,17 @@ func (s *Store) eventsWithoutBodies(ctx context.Context, keys []item) (events []
 			ExpressionAttributeNames: map[string]string{"#status": "status", "#mode": "mode"},
 		}}
 		keys = keys[n:]
-		for round := 0; len(wanted) > 0; round++ {
-			if err := pauseBefore(ctx, round); err != nil {
-				return nil, err
-			}
-			out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: wanted})
+		err := s.batch(ctx, wanted, func(i item) error {
+			row, err := unmarshal[eventRow](i)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			for _, i := range out.Responses[s.table] {
-				row, err := unmarshal[eventRow](i)
-				if err != nil {
-					return nil, err
-				}
-				e, err := row.event()
-				if err != nil {
-					return nil, err
-				}
-				events = append(events, e)
-			}
-			wanted = out.UnprocessedKeys
+			e, err := row.event()
+			events = append(events, e)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return events, nil

@@ -38,28 +38,19 @@ func (s *Store) Unsent(ctx context.Context, keys []payment.OutboxKey) (unsent []
 		wanted = append(wanted, item{partitionKey: text(orderPartition(k.OrderID)), sortKey: text(k.Name)})
 	}
 	request := map[string]types.KeysAndAttributes{s.table: {Keys: wanted, ConsistentRead: aws.Bool(true)}}
-	for round := 0; len(request) > 0; round++ {
-		if err := pauseBefore(ctx, round); err != nil {
-			return nil, err
-		}
-		out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+	err = s.batch(ctx, request, func(i item) error {
+		row, err := checked[sentRow](i)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, i := range out.Responses[s.table] {
-			row, err := checked[sentRow](i)
-			if err != nil {
-				return nil, err
-			}
-			a, ok, err := row.announcement()
-			if err != nil {
-				return nil, err
-			}
-			if ok && row.SentAt == "" {
-				unsent = append(unsent, a)
-			}
+		a, ok, err := row.announcement()
+		if err == nil && ok && row.SentAt == "" {
+			unsent = append(unsent, a)
 		}
-		request = out.UnprocessedKeys
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return unsent, nil
 }

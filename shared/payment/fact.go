@@ -34,6 +34,15 @@ type Fact interface {
 	merge(o *Order) string
 }
 
+// Facts is a list of facts of one kind as facts of any.
+func Facts[F Fact](list []F) []Fact {
+	var facts []Fact
+	for _, f := range list {
+		facts = append(facts, f)
+	}
+	return facts
+}
+
 // Notice is what one body of a gateway says.
 type Notice struct {
 	Type    string // in the gateway's words, such as "payment.captured"

@@ -312,3 +312,26 @@ func TestStepsAreBounded(t *testing.T) {
 		t.Errorf("%d steps, from %q and %q to %q", len(r.Steps), r.Steps[0].What, r.Steps[1].What, r.Steps[len(r.Steps)-1].What)
 	}
 }
+
+// TestARefundOnItsWayAlertsNobodyOnceTheGoodsAreGone: before that the hold keeps them here, and somebody should know.
+func TestARefundOnItsWayAlertsNobodyOnceTheGoodsAreGone(t *testing.T) {
+	told := func(o payment.Order) bool {
+		r := payment.RefundRequest{ID: "r1", PaymentID: "A", Amount: inr(60), Call: payment.RefundCall{Key: "po_1"}}
+		out := payment.Apply(o, []payment.Fact{payment.ReservedFact{Request: r}}, payment.Rules{}, day)
+		if _, reserved := out.Order.Reserved["po_1"]; !reserved {
+			t.Fatal("nothing was reserved")
+		}
+		for _, e := range out.Effects {
+			if n, ok := e.(payment.Notification); ok && n.Hold.Reason == payment.HoldRefundInFlight {
+				return true
+			}
+		}
+		return false
+	}
+	if told(known(payment.Rules{}, captured("A", 100))) {
+		t.Error("fulfilled: subscribers are alerted")
+	}
+	if !told(known(payment.Rules{}, payment.ClosedFact{Reason: "out of stock", At: day}, captured("A", 100))) {
+		t.Error("not fulfilled: subscribers are not alerted")
+	}
+}

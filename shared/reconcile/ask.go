@@ -74,10 +74,7 @@ func (r Reconciler) read(ctx context.Context, order payment.Order) (payment.Orde
 	if err != nil {
 		return order, err
 	}
-	var facts []payment.Fact
-	for _, p := range payments {
-		facts = append(facts, p)
-	}
+	facts := payment.Facts(payments)
 	if r.Advancer.Rules.AcceptOffers { // the gateway's word may make up for what was not captured
 		shown, err := g.GatewayOrder(ctx, order.GatewayOrderID)
 		if err != nil {
@@ -93,11 +90,7 @@ func (r Reconciler) read(ctx context.Context, order payment.Order) (payment.Orde
 		if err != nil {
 			return order, err
 		}
-		var facts []payment.Fact
-		for _, f := range refunds {
-			facts = append(facts, f)
-		}
-		if order, err = r.learn(ctx, order.ID, facts...); err != nil {
+		if order, err = r.learn(ctx, order.ID, payment.Facts(refunds)...); err != nil {
 			return order, err
 		}
 	}

@@ -210,9 +210,7 @@ func (r Reconciler) compareOrder(ctx context.Context, g Gateway, orderID string,
 		}
 		facts = append(facts, p)
 	}
-	for _, f := range shown.refunds {
-		facts = append(facts, f)
-	}
+	facts = append(facts, payment.Facts(shown.refunds)...)
 	after := before
 	if draft := payment.Begin(before); len(draft.Learn(facts)) > 0 {
 		after = draft.Decide(r.Advancer.Rules, r.Now()).Order

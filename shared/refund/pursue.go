@@ -154,7 +154,7 @@ func (p *pursuit) readBack(ctx context.Context) (refund payment.Refund, known bo
 	if err != nil {
 		return payment.Refund{}, false, err
 	}
-	return p.learn(ctx, facts(refunds))
+	return p.learn(ctx, payment.Facts(refunds))
 }
 
 // resembled reports whether the gateway shows something else under our receipt.

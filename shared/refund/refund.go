@@ -206,7 +206,7 @@ func (r Refunder) read(ctx context.Context, g Gateway, orderID, paymentID string
 	if err != nil {
 		return payment.Order{}, nil, err
 	}
-	facts := append(facts(refunds), shown)
+	facts := append(payment.Facts(refunds), shown)
 	result, err := r.Advancer.Apply(ctx, orderID, advance.Step{Source: payment.SourceAPI, Facts: facts})
 	reading := &payment.Reading{AmountRefunded: shown.AmountRefunded, Failed: map[string]bool{}}
 	for _, f := range refunds {
@@ -222,14 +222,6 @@ func forCalls(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithDeadline(ctx, deadline.Add(-writingTime))
-}
-
-func facts(refunds []payment.RefundFact) []payment.Fact {
-	var facts []payment.Fact
-	for _, f := range refunds {
-		facts = append(facts, f)
-	}
-	return facts
 }
 
 // gateway is the order's. A key of another mode is refused: of an order of this one the gateway would only say to it that
