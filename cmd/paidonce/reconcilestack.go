@@ -73,10 +73,7 @@ func readSettings(ctx context.Context, c stackDescriber, stack string) (stackSet
 	if err != nil {
 		return stackSettings{}, err
 	}
-	parameters := map[string]string{}
-	for _, p := range described.Parameters {
-		parameters[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
-	}
+	parameters := partsOf(described).parameters
 	for _, name := range []string{
 		"RazorpayApiKeySecretName", "RazorpayApiUrl", "RazorpayAccountId", "UnknownOrders", "AcceptOffers", "FulfilWithinHours",
 		"ConfirmCapture", "RetryMinuteSeconds",

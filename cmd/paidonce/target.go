@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +34,7 @@ type target struct {
 	flags  string // what leads to it again, to follow a command: " --stack paidonce-prod"
 	api    apiClient
 	events eventReader
+	stack  deployed
 
 	// reconciler opens what reconciles the stack with its gateway, by so many calls a second.
 	reconciler func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error)
@@ -43,11 +46,14 @@ type eventReader interface {
 	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
 }
 
+// stackVariable names the stack where --stack does not, so that a runbook's commands need no flags.
+const stackVariable = "PAIDONCE_STACK"
+
 // targetOptions name a stack in AWS. Without a name it is the checkout's local stack.
 type targetOptions struct{ stack, region string }
 
 func (o *targetOptions) addTo(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&o.stack, "stack", "", "name of a stack in AWS (default: the running local stack of this checkout)")
+	cmd.PersistentFlags().StringVar(&o.stack, "stack", "", "name of a stack in AWS (default: as PAIDONCE_STACK says, else the running local stack of this checkout)")
 	cmd.PersistentFlags().StringVar(&o.region, "region", "", "AWS region of --stack (default: as AWS_REGION or the profile says)")
 }
 
@@ -56,11 +62,12 @@ type connector func(context.Context, targetOptions) (target, error)
 
 var (
 	errNoCredentials = errors.New("no AWS credentials")
-	errNoLocalStack  = errors.New("no local stack is running: start one with `make run`, or name a stack in AWS with --stack")
+	errNoLocalStack  = errors.New("no local stack is running: start one with `make run`, or name a stack in AWS with --stack or PAIDONCE_STACK")
 )
 
 // connect is the connector of the real world.
 func connect(ctx context.Context, o targetOptions) (target, error) {
+	o.stack = cmp.Or(o.stack, os.Getenv(stackVariable))
 	if o.stack != "" {
 		return connectAWS(ctx, o)
 	}
@@ -93,6 +100,7 @@ func connectLocal(checkout string) (target, error) {
 func newTarget(name, flags, stack, apiURL, table string, cfg aws.Config) target {
 	return target{
 		name: name, flags: flags, api: apiClient{apiURL, cfg}, events: dynamo.New(dynamodb.NewFromConfig(cfg), table),
+		stack: deployed{cfg, stack},
 		reconciler: func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
 			return openReconciler(ctx, cfg, stack, table, perSecond, log)
 		},
@@ -167,11 +175,8 @@ func readOutputs(ctx context.Context, c stackDescriber, stack string) (stackOutp
 	if err != nil {
 		return stackOutputs{}, err
 	}
-	byKey := map[string]string{}
-	for _, o := range described.Outputs {
-		byKey[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
-	}
-	found := stackOutputs{strings.TrimSuffix(byKey["ApiUrl"], "/"), byKey["TableName"]}
+	outputs := partsOf(described).outputs
+	found := stackOutputs{strings.TrimSuffix(outputs["ApiUrl"], "/"), outputs["TableName"]}
 	if found.apiURL == "" || found.table == "" {
 		return stackOutputs{}, fmt.Errorf("stack %s has no outputs ApiUrl and TableName: it is not paidonce's, or its deployment has not finished", stack)
 	}

@@ -70,6 +70,7 @@ func TestConnectFindsTheCheckoutAboveTheWorkingDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(below)
+	t.Setenv(stackVariable, "")
 	if _, err := connect(t.Context(), targetOptions{}); !errors.Is(err, errNoLocalStack) {
 		t.Errorf("without a checkout: %v", err)
 	}
@@ -96,6 +97,15 @@ func withoutAWS(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", missing)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", missing)
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+func TestTheEnvironmentNamesTheStack(t *testing.T) {
+	withoutAWS(t)
+	t.Setenv(stackVariable, "paidonce-prod")
+	on, err := connect(t.Context(), targetOptions{region: "ap-south-1"})
+	if !errors.Is(err, errNoCredentials) || on.name != "stack paidonce-prod in ap-south-1" {
+		t.Errorf("looked for %q: %v", on.name, err)
+	}
 }
 
 func TestConnectAWSWithoutCredentialsOrRegion(t *testing.T) {
