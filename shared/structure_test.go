@@ -56,17 +56,19 @@ var places = []place{
 	{packages: "shared/secret", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/awsclient", ours: []string{"payment"}, outside: []string{awsSDK}},
 	{packages: "shared/env", ours: []string{"payment"}, outside: []string{"github.com/caarlos0/env/v11"}},
-	{packages: "shared/logs", ours: []string{"payment"}},
+	{packages: "shared/logs", ours: []string{"payment"}, outside: []string{lambdaContext}},
 	{packages: "shared/metrics"},
+	{packages: "shared/telemetry", ours: []string{"payment", "logs", "metrics"}},
 
 	// For tests and the command line only.
+	{packages: "shared/metrics/metricstest"},
 	{packages: "shared/razorpay/razorpaytest", ours: []string{"razorpay", "payment"}},
 	{packages: "shared/storetest", ours: []string{"payment"}, outside: []string{"github.com/google/go-cmp"}},
 	{packages: "shared/localaws", outside: []string{awsSDK, "go.yaml.in/yaml/v3"}},
 
 	{
 		packages: "functions/*",
-		ours:     []string{"payment", "advance", "refund", "reconcile", "announce", "razorpay", "dynamo", "queue", "bus", "apigw", "secret", "awsclient", "env", "logs", "metrics"},
+		ours:     []string{"payment", "advance", "refund", "reconcile", "announce", "razorpay", "dynamo", "queue", "bus", "apigw", "secret", "awsclient", "env", "logs", "metrics", "telemetry"},
 		outside:  []string{lambdaEvents, lambdaContext},
 		inMain:   []string{awsSDK, lambdaStart},
 	},

@@ -12,6 +12,7 @@ const reserve = 2 * time.Second
 // settings is the function's environment; template.yaml says what each is for.
 type settings struct {
 	advance.Settings
+	StackName       string        `env:"STACK_NAME,notEmpty"`
 	TableName       string        `env:"TABLE_NAME,notEmpty"`
 	RazorpayAPIURL  string        `env:"RAZORPAY_API_URL,notEmpty"`
 	RazorpayKeyName string        `env:"RAZORPAY_API_KEY_SECRET_NAME,notEmpty"`

@@ -8,7 +8,7 @@ import (
 
 func TestTheReturnURLInTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
-		"TABLE_NAME": "table", "RAZORPAY_API_URL": "https://api.example", "RAZORPAY_API_KEY_SECRET_NAME": "key", "ATTEMPT_TIMEOUT": "700ms",
+		"STACK_NAME": "stack", "TABLE_NAME": "table", "RAZORPAY_API_URL": "https://api.example", "RAZORPAY_API_KEY_SECRET_NAME": "key", "ATTEMPT_TIMEOUT": "700ms",
 		"ACCEPT_OFFERS": "false", "FULFIL_WITHIN": "0h", "CONFIRM_CAPTURE": "never", "RETRY_MINUTE": "1m",
 	} {
 		t.Setenv(name, value)

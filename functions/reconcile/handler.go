@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"paidonce/shared/logs"
 	"paidonce/shared/metrics"
 	"paidonce/shared/payment"
 	"paidonce/shared/reconcile"
@@ -78,6 +80,7 @@ type handler struct {
 // orders about which the gateway may know more; and then goes through what the gateway has. It fails if it could not do one of
 // these jobs; one item's failure never keeps it from the next. Of two runs at a time one does nothing.
 func (h *handler) Handle(ctx context.Context) (err error) {
+	s := &sweep{handler: h, begun: h.now()}
 	holder := "local"
 	if invocation, ok := lambdacontext.FromContext(ctx); ok {
 		holder = invocation.AwsRequestID
@@ -87,49 +90,76 @@ func (h *handler) Handle(ctx context.Context) (err error) {
 		return fmt.Errorf("reconcile: %w", err)
 	}
 	if !taken {
-		h.log.LogAttrs(ctx, slog.LevelInfo, "reconcile", slog.String("part", "none: another run is under way"))
+		h.log.LogAttrs(ctx, slog.LevelInfo, "sweep", slog.String("outcome", "none: another run is under way"))
 		return nil
 	}
 	defer func() { err = errors.Join(err, h.store.Release(ctx, holder)) }()
-	waiting, err := h.handOffs(ctx)
+	defer func() { s.report(ctx, err) }()
+	waiting, err := s.handOffs(ctx)
 	errs := []error{err}
 	parts := []func(context.Context) error{
-		h.refunds, h.announcements, h.questions, func(ctx context.Context) error { return h.scans(ctx, waiting) },
+		s.refunds, s.announcements, s.questions, func(ctx context.Context) error { return s.scans(ctx, waiting) },
 	}
 	first := int(h.now().UnixMilli()) % len(parts) // any, so that none can take all the time of the others for ever
 	for i := range parts {
 		errs = append(errs, parts[(first+i)%len(parts)](ctx))
 	}
-	return errors.Join(append(errs, h.overdue(ctx))...)
+	return errors.Join(append(errs, s.measureOverdue(ctx))...)
+}
+
+// sweep is one run, and what its line will say.
+type sweep struct {
+	*handler
+	begun        time.Time
+	waiting      int      // messages for the worker
+	parts        []string // how far each came that had something to do
+	done, failed int
+	overdue      int
+	unfinished   bool
+}
+
+// report writes the one line about a run.
+func (s *sweep) report(ctx context.Context, err error) {
+	level := slog.LevelInfo
+	attributes := []slog.Attr{
+		slog.String("parts", strings.Join(s.parts, "; ")), slog.Int("done", s.done), slog.Int("failed", s.failed),
+		slog.Bool("finished", !s.unfinished), slog.Int("waiting", s.waiting), slog.Int("overdue", s.overdue),
+		slog.Int64("took_ms", s.now().Sub(s.begun).Milliseconds()),
+	}
+	if err != nil {
+		level = slog.LevelError
+		attributes = append(attributes, slog.String("error", err.Error()))
+	}
+	s.log.LogAttrs(ctx, level, "sweep", attributes...)
 }
 
 // questions asks the gateway about the orders that are due.
-func (h *handler) questions(ctx context.Context) error {
-	w := h.walk("orders asked about")
-	err := h.store.DueOrders(ctx, h.now(), func(orderID string) bool {
-		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return h.reconciler.Ask(ctx, orderID) })
+func (s *sweep) questions(ctx context.Context) error {
+	w := s.walk("orders asked about")
+	err := s.store.DueOrders(ctx, s.now(), func(orderID string) bool {
+		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return s.reconciler.Ask(ctx, orderID) })
 	})
-	return w.end(ctx, err)
+	return w.end(err)
 }
 
 // refunds looks after the refund requests that are due.
-func (h *handler) refunds(ctx context.Context) error {
-	w := h.walk("refunds looked after")
-	err := h.store.DueRefunds(ctx, h.now(), func(orderID, id string) bool {
-		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return h.refunder.Pursue(ctx, orderID, id) })
+func (s *sweep) refunds(ctx context.Context) error {
+	w := s.walk("refunds looked after")
+	err := s.store.DueRefunds(ctx, s.now(), func(orderID, id string) bool {
+		return w.visit(ctx, orderID, func(ctx context.Context) (bool, error) { return s.refunder.Pursue(ctx, orderID, id) })
 	})
-	return w.end(ctx, err)
+	return w.end(err)
 }
 
 // walk goes through what is due, as far as the time reaches. The next run does the rest.
 type walk struct {
-	*handler
+	*sweep
 	part         string
 	done, failed int
 	unfinished   bool
 }
 
-func (h *handler) walk(part string) *walk { return &walk{handler: h, part: part} }
+func (s *sweep) walk(part string) *walk { return &walk{sweep: s, part: part} }
 
 // timeLeft reports whether another item may begin.
 func timeLeft(ctx context.Context) bool {
@@ -152,25 +182,31 @@ func (w *walk) visit(ctx context.Context, item string, work func(context.Context
 		w.unfinished = true
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, itemTime)
+	ctx, cancel := context.WithTimeout(logs.With(ctx, slog.String("item", item)), itemTime)
 	defer cancel()
 	done, err := work(ctx)
 	switch {
 	case err != nil:
 		w.failed++
-		w.log.LogAttrs(ctx, slog.LevelError, "not done", slog.String("part", w.part), slog.String("item", item), slog.String("error", err.Error()))
+		w.log.LogAttrs(ctx, slog.LevelError, "not done", slog.String("part", w.part), slog.String("error", err.Error()))
 	case done:
 		w.done++
 	}
 	return true
 }
 
-// end reports the walk. It fails if the list could not be read, or no item could be done: a single one that failed is on record
+// end tells the run how far the walk came. It fails if the list could not be read, or no item could be done: a single one that failed is on record
 // and comes again by its schedule.
-func (w *walk) end(ctx context.Context, err error, more ...slog.Attr) error {
-	w.log.LogAttrs(ctx, slog.LevelInfo, "reconcile", append([]slog.Attr{
-		slog.String("part", w.part), slog.Int("done", w.done), slog.Int("failed", w.failed), slog.Bool("finished", !w.unfinished),
-	}, more...)...)
+func (w *walk) end(err error) error {
+	s := w.sweep
+	s.done, s.failed, s.unfinished = s.done+w.done, s.failed+w.failed, s.unfinished || w.unfinished
+	if w.done+w.failed > 0 || w.unfinished {
+		came := fmt.Sprintf("%s: %d done, %d failed", w.part, w.done, w.failed)
+		if w.unfinished {
+			came += ", not finished"
+		}
+		s.parts = append(s.parts, came)
+	}
 	if w.failed > 0 && w.done == 0 {
 		err = errors.Join(err, fmt.Errorf("none of %d could be done", w.failed))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"paidonce/shared/payment"
 )
@@ -22,23 +21,23 @@ type queue interface {
 
 // handOffs hands events to the worker again that nobody settled (their message was lost) or whose order was not known. It
 // returns how many messages, or events without one, wait for the worker.
-func (h *handler) handOffs(ctx context.Context) (waiting int, err error) {
-	waiting, err = h.queue.Waiting(ctx)
+func (s *sweep) handOffs(ctx context.Context) (waiting int, err error) {
+	waiting, err = s.queue.Waiting(ctx)
 	if err != nil {
 		return backlog, fmt.Errorf("reconcile: %w", err)
 	}
-	queued := waiting
+	s.waiting = waiting
 	statuses := []payment.EventStatus{payment.EventReceived, payment.EventParked} // ours before what may be another shop's
-	if queued >= backlog {
+	if waiting >= backlog {
 		statuses = statuses[1:]
 	}
 	var errs []error
 	for _, status := range statuses {
-		w := h.walk(fmt.Sprintf("%s events handed over", status))
-		err := h.store.DueEvents(ctx, status, h.now(), func(k payment.EventKey) bool {
-			return w.visit(ctx, k.String(), func(ctx context.Context) (bool, error) { return h.sendAgain(ctx, status, k) })
+		w := s.walk(fmt.Sprintf("%s events handed over", status))
+		err := s.store.DueEvents(ctx, status, s.now(), func(k payment.EventKey) bool {
+			return w.visit(ctx, k.String(), func(ctx context.Context) (bool, error) { return s.sendAgain(ctx, status, k) })
 		})
-		errs = append(errs, w.end(ctx, err, slog.Int("waiting", queued)))
+		errs = append(errs, w.end(err))
 		if status == payment.EventReceived {
 			waiting += w.done + w.failed
 		}

@@ -52,11 +52,12 @@ func gauge(t *testing.T, out *bytes.Buffer, name string) []float64 {
 func TestTheDriftReport(t *testing.T) {
 	b := setup()
 	out := b.measured()
-	b.report(t.Context(), payment.HourlyScan, reconcile.Findings{})
+	s := &sweep{handler: b.handler}
+	s.drift(t.Context(), payment.HourlyScan, reconcile.Findings{})
 	if out.Len() > 0 {
 		t.Errorf("nothing found is %s", out)
 	}
-	b.report(t.Context(), payment.DailyScan, reconcile.Findings{
+	s.drift(t.Context(), payment.DailyScan, reconcile.Findings{
 		Matched: 1, MissingWebhook: 2, Stuck: 3, AmountMismatch: 4, UnknownOrder: 5, RefundUnknown: 6, Unreadable: 7, Failed: 8,
 	})
 	got := lines(t, out)
@@ -71,7 +72,7 @@ func TestTheDriftReport(t *testing.T) {
 		},
 		{
 			"Stack": "paidonce-test", "Matched": 1.0, "MissingWebhook": 2.0, "Stuck": 3.0, "AmountMismatch": 4.0, "UnknownOrder": 5.0,
-			"RefundUnknown": 6.0,
+			"RefundUnknown": 6.0, "Undecodable": 7.0,
 		},
 	}
 	aws, _ := got[1]["_aws"].(map[string]any)
@@ -96,13 +97,40 @@ func TestWhatAScanFoundIsReported(t *testing.T) {
 	out := s.measured()
 	s.swept(10 * time.Minute) // before the orders are due
 	s.expect("o1", payment.Paid, true)
-	if diff := cmp.Diff([]float64{2, 0}, gauge(t, out, "MissingWebhook")); diff != "" { // the daily scan comes second
+	if diff := cmp.Diff([]float64{2}, gauge(t, out, "MissingWebhook")); diff != "" { // the daily scan comes second
 		t.Errorf("missing webhooks (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]float64{0, 2}, gauge(t, out, "Matched")); diff != "" {
+	if diff := cmp.Diff([]float64{2}, gauge(t, out, "Matched")); diff != "" {
 		t.Errorf("matched (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]float64{0}, gauge(t, out, "Overdue")); diff != "" {
 		t.Errorf("overdue (-want +got)\n%s", diff)
+	}
+}
+
+// TestASweepIsOneLine, whatever it did.
+func TestASweepIsOneLine(t *testing.T) {
+	b := setup()
+	out := b.measured()
+	b.put(t, "e1", payment.EventReceived, received.Add(10*time.Minute))
+	b.put(t, "e2", payment.EventReceived, received.Add(10*time.Minute))
+	b.queue.refuse = "e2"
+	b.at = received.Add(time.Hour)
+	if err := b.Handle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var sweeps []map[string]any
+	for _, l := range lines(t, out) {
+		if l["msg"] == "sweep" {
+			delete(l, "time")
+			sweeps = append(sweeps, l)
+		}
+	}
+	want := []map[string]any{{
+		"level": "INFO", "msg": "sweep", "parts": "RECEIVED events handed over: 1 done, 1 failed", "done": 1.0, "failed": 1.0,
+		"finished": true, "waiting": 0.0, "overdue": 0.0, "took_ms": 0.0,
+	}}
+	if diff := cmp.Diff(want, sweeps); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

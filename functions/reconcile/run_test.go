@@ -288,7 +288,8 @@ func TestOverdue(t *testing.T) {
 		a.put(t, "e3", payment.EventFailed, a.now().Add(-9*time.Hour))
 		count := func(want float64) {
 			t.Helper()
-			if err := a.overdue(t.Context()); err != nil {
+			s := &sweep{handler: a.handler}
+			if err := s.measureOverdue(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if got := gauge(t, out, "Overdue"); len(got) != 1 || got[0] != want {

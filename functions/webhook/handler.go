@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"paidonce/shared/apigw"
+	"paidonce/shared/metrics"
 	"paidonce/shared/payment"
 )
 
@@ -56,6 +57,7 @@ type handler struct {
 	store     store
 	queue     sender
 	log       *slog.Logger
+	metrics   *metrics.Writer
 	now       func() time.Time
 	retention time.Duration // how long an event is kept
 	pace      payment.Pace
@@ -69,7 +71,8 @@ type answer struct {
 
 // delivery is what the log line says of one delivery.
 type delivery struct {
-	event     payment.Event
+	event     payment.Event // as it is stored
+	verified  payment.Verified
 	duplicate bool
 	resent    bool
 }
@@ -111,6 +114,7 @@ func (h *handler) receive(ctx context.Context, r events.APIGatewayV2HTTPRequest)
 		e.Delivery = invocation.AwsRequestID
 	}
 	d, err := h.keep(ctx, g, e)
+	d.verified = verified
 	if err != nil || d.duplicate && !d.resent {
 		return d, err
 	}
@@ -196,8 +200,8 @@ func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, 
 	if d.event.Key.ID != "" {
 		attributes = append(attributes,
 			slog.String("event", d.event.Key.String()),
-			slog.String("verified_by", d.event.VerifiedBy),
-			slog.String("mode", string(d.event.Mode)),
+			slog.String("verified_by", d.verified.By),
+			slog.String("mode", string(d.verified.Mode)),
 			slog.Int("bytes", len(d.event.Body)))
 	}
 	if err != nil {
@@ -208,4 +212,23 @@ func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, 
 		attributes = append(attributes, slog.String("error", err.Error()))
 	}
 	h.log.LogAttrs(ctx, level, "webhook", attributes...)
+	h.count(d, err)
+}
+
+// count writes the metrics of a delivery.
+func (h *handler) count(d delivery, err error) {
+	if errors.Is(err, apigw.ErrBadSignature) {
+		h.metrics.Put(metrics.InvalidSignature.Add(1))
+	}
+	if d.verified.By == "" {
+		return
+	}
+	samples := []metrics.Sample{metrics.Received.Add(1).By(d.event.Key.Gateway + "/" + d.verified.By)}
+	if d.duplicate {
+		samples = append(samples, metrics.Duplicate.Add(1))
+	}
+	if d.resent {
+		samples = append(samples, metrics.Resent.Add(1))
+	}
+	h.metrics.Put(samples...)
 }

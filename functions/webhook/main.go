@@ -14,11 +14,11 @@ import (
 	"paidonce/shared/awsclient"
 	"paidonce/shared/dynamo"
 	"paidonce/shared/env"
-	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 	"paidonce/shared/queue"
 	"paidonce/shared/razorpay"
 	"paidonce/shared/secret"
+	"paidonce/shared/telemetry"
 )
 
 func main() {
@@ -26,12 +26,12 @@ func main() {
 	cfg := env.Must(env.Load[settings]())
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
 	secrets := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpaySecretName, razorpay.ParseSecrets, time.Now))
+	tell := telemetry.New(os.Stdout, cfg.LogLevel, cfg.StackName, time.Now)
 	h := &handler{
-		gateways:  map[string]gateway{"razorpay": razorpay.Webhook{Secrets: secrets.Value, Refresh: secrets.Refresh}},
-		store:     dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
-		queue:     queue.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL),
-		log:       logs.New(os.Stdout, cfg.LogLevel),
-		now:       time.Now,
+		gateways: map[string]gateway{"razorpay": razorpay.Webhook{Secrets: secrets.Value, Refresh: secrets.Refresh}},
+		store:    dynamo.New(dynamodb.NewFromConfig(aws), cfg.TableName),
+		queue:    queue.New(sqs.NewFromConfig(aws), cfg.EventsQueueURL),
+		log:      tell.Log, metrics: tell.Metrics, now: time.Now,
 		retention: cfg.eventRetention(),
 		pace:      payment.Pace(cfg.RetryMinute),
 	}

@@ -4,6 +4,7 @@ import "time"
 
 // settings is the function's environment; template.yaml says what each is for.
 type settings struct {
+	StackName          string        `env:"STACK_NAME,notEmpty"`
 	TableName          string        `env:"TABLE_NAME,notEmpty"`
 	EventsQueueURL     string        `env:"EVENTS_QUEUE_URL,notEmpty"`
 	RazorpaySecretName string        `env:"RAZORPAY_WEBHOOK_SECRET_NAME,notEmpty"`

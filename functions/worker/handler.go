@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"paidonce/shared/advance"
+	"paidonce/shared/logs"
+	"paidonce/shared/metrics"
 	"paidonce/shared/payment"
 	"paidonce/shared/queue"
 )
@@ -46,6 +48,7 @@ type handler struct {
 	pace        payment.Pace
 	maxReceives int // receives after which SQS moves a message to the dead letter queue
 	log         *slog.Logger
+	metrics     *metrics.Writer
 	now         func() time.Time
 }
 
@@ -58,8 +61,10 @@ type task struct {
 	orderID string // empty: nothing is left to do for an order
 	copyOf  *task  // another message of the batch that names the same event
 
-	outcome string // for the log
-	odd     bool   // somebody should look: the event is not of its order's mode or account
+	became  metrics.Metric // what to count it as; an error counts before that
+	outcome string         // for the log
+	odd     bool           // somebody should look: the event is not of its order's mode or account
+	begun   time.Time
 	err     error
 }
 
@@ -73,7 +78,7 @@ var (
 func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	tasks := make([]*task, len(batch.Records))
 	for i, record := range batch.Records {
-		tasks[i] = &task{record: record}
+		tasks[i] = &task{record: record, became: metrics.NoEffect, begun: h.now()}
 		tasks[i].key, tasks[i].err = queue.Decode(record.Body)
 	}
 	together(tasks, func(t *task) { h.run(ctx, t, h.prepare) })
@@ -109,6 +114,7 @@ func (h *handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 		}
 		h.report(ctx, t)
 	}
+	h.count(tasks)
 	return response, nil
 }
 
@@ -147,6 +153,7 @@ func (h *handler) prepare(ctx context.Context, t *task) (err error) {
 		return fmt.Errorf("no decoder for gateway %s", t.key.Gateway)
 	}
 	if t.notice, err = decode(t.event.Body); err != nil {
+		h.metrics.Put(metrics.Undecodable.Add(1))
 		return h.settle(ctx, t, t.event.Settle(payment.EventParked, "", "", "cannot be decoded: "+err.Error()))
 	}
 	if len(t.notice.Facts) == 0 {
@@ -178,6 +185,7 @@ func (h *handler) applyGroup(ctx context.Context, group []*task) {
 
 func (h *handler) apply(ctx context.Context, tasks ...*task) error {
 	var steps []advance.Step
+	ctx = logs.With(ctx, slog.String("order", tasks[0].orderID))
 	for _, t := range tasks {
 		steps = append(steps, advance.Step{
 			Source:  payment.SourceWebhook,
@@ -190,15 +198,25 @@ func (h *handler) apply(ctx context.Context, tasks ...*task) error {
 	results, err := h.advancer.ApplyAll(ctx, tasks[0].orderID, steps)
 	for i, r := range results {
 		tasks[i].outcome, tasks[i].odd = r.Verdict, r.Excluded
+		switch {
+		case r.Excluded:
+			tasks[i].became = metrics.Ignored
+		case r.Taught:
+			tasks[i].became = metrics.Applied
+		}
 	}
 	return err
 }
 
 func (h *handler) settle(ctx context.Context, t *task, s payment.Settlement) error {
 	t.outcome = fmt.Sprintf("%s: %s", s.Status, s.Verdict)
+	t.became = metrics.Ignored
+	if s.Status == payment.EventParked {
+		t.became = metrics.Parked
+	}
 	err := h.store.SettleEvent(ctx, s)
 	if errors.Is(err, payment.ErrEventApplied) {
-		t.outcome = "already applied"
+		t.outcome, t.became = "already applied", metrics.NoEffect
 		return nil
 	}
 	return err
@@ -223,7 +241,7 @@ func (h *handler) giveUpOnLastReceive(ctx context.Context, t *task) {
 	err := h.store.SettleEvent(ctx, e.Settle(payment.EventFailed, t.notice.Type, t.orderID, why))
 	switch {
 	case errors.Is(err, payment.ErrEventApplied): // another copy of the message, or ours although its answer was lost
-		t.outcome, t.err = "already applied", nil
+		t.outcome, t.became, t.err = "already applied", metrics.NoEffect, nil
 	case err != nil:
 		t.err = errors.Join(t.err, err)
 	}
@@ -247,6 +265,10 @@ func (h *handler) report(ctx context.Context, t *task) {
 		slog.String("outcome", t.outcome),
 		slog.String("message_id", t.record.MessageId),
 		slog.Int("receive_count", receives(t.record)),
+		slog.Int64("took_ms", h.now().Sub(t.begun).Milliseconds()),
+	}
+	if late, applied := h.late(t); applied {
+		attributes = append(attributes, slog.Float64("late_s", late))
 	}
 	if t.odd {
 		level = slog.LevelWarn
@@ -257,6 +279,48 @@ func (h *handler) report(ctx context.Context, t *task) {
 	}
 	h.log.LogAttrs(ctx, level, "message", attributes...)
 }
+
+// count writes the metrics of a batch.
+func (h *handler) count(tasks []*task) {
+	became := map[metrics.Metric]int{}
+	var late []float64
+	for _, t := range tasks {
+		switch {
+		case t.err == nil:
+			became[t.became]++
+		case receives(t.record) >= h.maxReceives:
+			became[metrics.GaveUp]++
+			fallthrough
+		default:
+			became[metrics.Failed]++
+		}
+		if seconds, applied := h.late(t); applied {
+			late = append(late, seconds)
+		}
+	}
+	samples := []metrics.Sample{metrics.SecondsToApplied.Of(late...)}
+	for _, m := range []metrics.Metric{metrics.Applied, metrics.NoEffect, metrics.Ignored, metrics.Parked, metrics.Failed, metrics.GaveUp} {
+		samples = append(samples, m.Add(became[m]))
+	}
+	h.metrics.Put(samples...)
+}
+
+// late is how long ago, in seconds, the gateway says that it happened what was just applied. Where it does not say, or says what
+// cannot be, it is how long ago we heard of it.
+func (h *handler) late(t *task) (seconds float64, applied bool) {
+	if t.err != nil || t.became != metrics.Applied || t.copyOf != nil {
+		return 0, false
+	}
+	since := t.event.ReceivedAt
+	if at := t.notice.At; at.Before(since) && since.Sub(at) < oldest {
+		since = at
+	}
+	return h.now().Sub(since).Seconds(), true
+}
+
+// oldest is how long ago an event that is delivered can have happened: support replays those of the last 15 days (Razorpay,
+// "Webhook FAQs"), and a gateway repeats for a day.
+const oldest = 16 * 24 * time.Hour
 
 // together runs f for each item side by side and waits. A batch has at most 10 messages.
 func together[T any](items []T, f func(T)) {

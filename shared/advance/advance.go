@@ -49,6 +49,8 @@ type Advancer struct {
 	// Confirm, if set, reads the order's payments from the gateway. It is called only if nothing but that keeps an order from
 	// being fulfilled; see [payment.Confirm]. If it fails the order is held until reconcile has read them.
 	Confirm func(ctx context.Context, o payment.Order) ([]payment.Fact, error)
+	// Committed, if set, is told of each change that was written.
+	Committed func(payment.Outcome)
 }
 
 // Result is what a step came to.

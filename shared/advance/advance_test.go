@@ -12,6 +12,7 @@ import (
 
 	"paidonce/shared/advance"
 	"paidonce/shared/payment"
+	"paidonce/shared/storetest"
 )
 
 func TestApply(t *testing.T) {
@@ -234,5 +235,38 @@ func TestFactsStayAsTheyAre(t *testing.T) {
 	b.apply(t, advance.Step{Source: payment.SourceSweep, Facts: own}, nil)
 	if diff := cmp.Diff(spare, own[:cap(own)]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What was written is told once, with all its effects; what was not is not.
+func TestCommittedChangesAreTold(t *testing.T) {
+	b := newBench(t)
+	a := b.advancer()
+	fulfilled := 0
+	a.Committed = func(out payment.Outcome) {
+		for _, e := range out.Effects {
+			if _, ok := e.(payment.Fulfilment); ok {
+				fulfilled++
+			}
+		}
+	}
+	step := b.delivery(t, "evt_1", captured("pay_1"))
+	b.Faults = func(method string) storetest.Fault {
+		if method == "Commit" {
+			return storetest.NotDone
+		}
+		return storetest.None
+	}
+	if _, err := a.Apply(t.Context(), orderID, step); !errors.Is(err, storetest.ErrFault) || fulfilled != 0 {
+		t.Fatalf("%v, and %d fulfilments told", err, fulfilled)
+	}
+	b.Faults = nil
+	for range 2 {
+		if _, err := a.Apply(t.Context(), orderID, step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fulfilled != 1 {
+		t.Errorf("%d fulfilments told", fulfilled)
 	}
 }

@@ -193,6 +193,9 @@ func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled [
 	if err := r.Store.Commit(ctx, c); err != nil {
 		return err
 	}
+	if r.Committed != nil {
+		r.Committed(out)
+	}
 	for _, p := range causes {
 		p.refunded = p.refunded || p.result.Taught
 	}

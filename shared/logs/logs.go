@@ -19,6 +19,8 @@ var allowed = map[string]bool{
 	"refund_unknown": true, "unreadable": true,
 	"part": true, "item": true, "done": true, "failed": true, "finished": true, "waiting": true,
 	"request_id": true, "route": true, "status": true, "outcome": true, "took_ms": true, "error": true, "stack": true,
+	"invocation": true, "gateway": true, "call": true, "attempts": true, "late_s": true,
+	"parts": true, "overdue": true,
 }
 
 var redacted = slog.StringValue("REDACTED")
@@ -29,7 +31,7 @@ func New(w io.Writer, level string) *slog.Logger {
 	if err := min.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
 		min = slog.LevelInfo
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
+	return slog.New(correlating{slog.NewJSONHandler(w, &slog.HandlerOptions{
 		Level: min,
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) > 0 || !allowed[a.Key] {
@@ -37,7 +39,7 @@ func New(w io.Writer, level string) *slog.Logger {
 			}
 			return slog.Attr{Key: a.Key, Value: single(a.Value)}
 		},
-	}))
+	})})
 }
 
 // single is v if it is one value: text, a number, a truth value, a time, or an error, of which only the text is shown.

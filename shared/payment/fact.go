@@ -49,6 +49,8 @@ type Notice struct {
 	Account string // the merchant account that it is about; empty if the body does not say
 	Facts   []Fact
 	Note    string // without facts: why the body is of no concern, in words
+	// At is when the gateway says that it happened, to measure delays by and nothing else; zero if it does not say.
+	At time.Time
 }
 
 // Verified is what a valid signature says about a delivery.

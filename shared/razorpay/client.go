@@ -17,6 +17,9 @@ import (
 	"paidonce/shared/payment"
 )
 
+// Name is the gateway's name, in the webhook's path and the keys of its events.
+const Name = "razorpay"
+
 // DefaultURL is where the gateway's API lives.
 const DefaultURL = "https://api.razorpay.com"
 
@@ -46,6 +49,7 @@ type Client struct {
 	timeout   time.Duration // per attempt
 	sleep     func(context.Context, time.Duration) error
 	rate      *rate.Limiter // nil: none
+	watch     func(context.Context, payment.Call)
 }
 
 // An Option changes how a [Client] works.
@@ -67,6 +71,11 @@ func WithSleep(sleep func(context.Context, time.Duration) error) Option {
 	return func(c *Client) { c.sleep = sleep }
 }
 
+// WithWatch has watch called after each call, with all its attempts, in the goroutine that made it.
+func WithWatch(watch func(context.Context, payment.Call)) Option {
+	return func(c *Client) { c.watch = watch }
+}
+
 // New returns a client for the API at baseURL ([DefaultURL], or another scheme and host, without /v1). The key travels
 // in every request, so plain http is refused except to this machine.
 func New(baseURL, keyID, keySecret string, options ...Option) (*Client, error) {
@@ -83,7 +92,7 @@ func New(baseURL, keyID, keySecret string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base: base.JoinPath("v1"), keyID: keyID, keySecret: keySecret, timeout: attemptTimeout, sleep: pause,
-		http: http.Client{Transport: transport},
+		http: http.Client{Transport: transport}, watch: func(context.Context, payment.Call) {},
 	}
 	for _, option := range options {
 		option(c)
@@ -128,19 +137,29 @@ func (c *Client) post(ctx context.Context, r request, answer any) error {
 
 // try sends a request until it succeeds, fails in a way that is not for again, or has failed too often.
 func (c *Client) try(ctx context.Context, r request, answer any, again func(error) bool) error {
-	for attempt := 1; ; attempt++ {
-		err := c.do(ctx, r, answer)
-		if err == nil || attempt == maxAttempts || !again(err) {
-			return err
-		}
-		wait := backoff(attempt, err)
-		if deadline, ok := ctx.Deadline(); wait > maxBackoff || ok && time.Until(deadline) <= wait {
-			return err // says more than that the time is up
-		}
-		if c.sleep(ctx, wait) != nil {
-			return err
+	call := payment.Call{Gateway: Name, Name: r.method + " " + r.path}
+	began := time.Now()
+	for {
+		call.Attempts++
+		call.Status, call.Err = c.do(ctx, r, answer)
+		if !c.onceMore(ctx, call, again) {
+			call.Took = time.Since(began)
+			c.watch(ctx, call)
+			return call.Err
 		}
 	}
+}
+
+// onceMore reports whether the call is to be tried again, and waits until then.
+func (c *Client) onceMore(ctx context.Context, call payment.Call, again func(error) bool) bool {
+	if call.Err == nil || call.Attempts == maxAttempts || !again(call.Err) {
+		return false
+	}
+	wait := backoff(call.Attempts, call.Err)
+	if deadline, ok := ctx.Deadline(); wait > maxBackoff || ok && time.Until(deadline) <= wait {
+		return false // the error says more than that the time is up
+	}
+	return c.sleep(ctx, wait) == nil
 }
 
 // backoff returns how long to wait after an attempt that failed: what the gateway asks for, or between half and all of
@@ -165,12 +184,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// do sends one request and decodes the answer. An answer of up to maxAnswer is read to its end, whatever it says, so
-// that its connection can be used again.
-func (c *Client) do(ctx context.Context, r request, answer any) error {
+// do sends one request and decodes the answer. status is the answer's, 0 if there was none.
+func (c *Client) do(ctx context.Context, r request, answer any) (status int, err error) {
 	if c.rate != nil {
 		if err := c.rate.Wait(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -179,7 +197,7 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	target.RawQuery = r.query.Encode()
 	sent, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	sent.SetBasicAuth(c.keyID, c.keySecret)
 	sent.Header.Set("Accept", "application/json")
@@ -192,9 +210,15 @@ func (c *Client) do(ctx context.Context, r request, answer any) error {
 	}
 	response, err := c.http.Do(sent)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer response.Body.Close()
+	return response.StatusCode, readAnswer(response, answer)
+}
+
+// readAnswer decodes what came back. Up to maxAnswer is read to its end, whatever it says, so that the connection can be used
+// again.
+func readAnswer(response *http.Response, answer any) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case response.StatusCode < 200 || response.StatusCode > 299:

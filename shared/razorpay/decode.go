@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"paidonce/shared/payment"
 )
@@ -19,7 +21,7 @@ var ErrUndecodable = errors.New("undecodable")
 // each payment, order, refund and dispute in it becomes a fact, in this order. An event of an unknown kind without any
 // is no error: it has a Note instead. Errors wrap [ErrUndecodable] and show no value of the body beyond ids and states.
 //
-// The envelope's time and its list of contents are not read, because samples of both are wrong.
+// The envelope's list of contents is not read, and its time decides nothing, because samples of both are wrong.
 func Decode(body []byte) (payment.Notice, error) {
 	_, event, err := read(body)
 	return event, err
@@ -59,6 +61,26 @@ type envelope struct {
 	Event   string  `json:"event"`
 	Account string  `json:"account_id,omitempty"`
 	Payload payload `json:"payload"`
+	// CreatedAt is when the event came about, if it is to be believed.
+	CreatedAt claimedTime `json:"created_at,omitzero"`
+}
+
+// claimedTime is in Unix seconds, and 0 if something else stands there.
+type claimedTime int64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *claimedTime) UnmarshalJSON(data []byte) error {
+	if n, err := strconv.ParseInt(string(data), 10, 64); err == nil {
+		*c = claimedTime(n)
+	}
+	return nil
+}
+
+func (c claimedTime) time() time.Time {
+	if c <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(c), 0).UTC()
 }
 
 // payload holds the entities by kind. Other kinds are skipped, and so are numbers among the entities: several events
@@ -134,7 +156,7 @@ func (e envelope) event() (payment.Notice, error) {
 	if e.Account != "" && !word(e.Account) {
 		return payment.Notice{}, errors.New("odd account id")
 	}
-	event := payment.Notice{Type: e.Event, Account: e.Account}
+	event := payment.Notice{Type: e.Event, Account: e.Account, At: e.CreatedAt.time()}
 	p := e.Payload
 	if err := p.complete(e.Event); err != nil {
 		return payment.Notice{}, err

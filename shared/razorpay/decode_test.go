@@ -375,3 +375,25 @@ func TestDecodeErrorsShowNoValues(t *testing.T) {
 		}
 	}
 }
+
+// The envelope's time measures delays and nothing else: whatever stands there, the body is read.
+func TestWhenAnEventCameAbout(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0).UTC()
+	for text, want := range map[string]time.Time{
+		`1700000000`: at, `"1700000000"`: {}, `null`: {}, `-5`: {}, `0`: {}, `1.7e9`: {}, `{"a":[1]}`: {}, `99999999999999999999`: {},
+	} {
+		body := `{"event":"payment.failed","payload":{"payment":{"entity":{"id":"pay_1","amount":1,"currency":"INR","status":"failed",` +
+			`"order_id":"order_1"}}},"created_at":` + text + `}`
+		notice, err := Decode([]byte(body))
+		if err != nil || !notice.At.Equal(want) || len(notice.Facts) != 1 {
+			t.Errorf("%s: at %v, %d facts, %v; want %v", text, notice.At, len(notice.Facts), err, want)
+		}
+		small, err := Reduce([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Decode(small); err != nil || !again.At.Equal(want) {
+			t.Errorf("%s: reduced to %s: %v", text, small, err)
+		}
+	}
+}
