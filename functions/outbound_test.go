@@ -34,7 +34,6 @@ func pay(t *testing.T, o apigw.Order, status string, deliver bool) string {
 // comeBack posts the checkout's form, as the browser does, and returns the status in the redirect.
 func comeBack(t *testing.T, orderID string, form url.Values) (status string) {
 	t.Helper()
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.PostForm(stack.APIURL+"/checkout/razorpay/"+orderID, form)
 	if err != nil {
 		t.Error(err)

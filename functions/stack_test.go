@@ -112,6 +112,9 @@ func newOrder(t *testing.T) apigw.Order {
 	return o
 }
 
+// client does not follow redirects: they lead to the shop.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 func call(t *testing.T, method, path string, body []byte, header http.Header) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, stack.APIURL+path, bytes.NewReader(body))
@@ -122,7 +125,7 @@ func call(t *testing.T, method, path string, body []byte, header http.Header) (i
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

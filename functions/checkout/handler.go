@@ -12,6 +12,7 @@ import (
 
 	"paidonce/shared/advance"
 	"paidonce/shared/apigw"
+	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 )
 
@@ -110,7 +111,7 @@ func (h *handler) receive(ctx context.Context, r events.APIGatewayV2HTTPRequest)
 		o.err = errUnsigned
 		return o
 	}
-	o.order, o.verdict, o.err = h.settle(ctx, g, order, c.paymentID)
+	o.order, o.verdict, o.err = h.settle(logs.With(ctx, slog.String("order", order.ID)), g, order, c.paymentID)
 	return o
 }
 

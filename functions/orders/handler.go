@@ -10,6 +10,7 @@ import (
 
 	"paidonce/shared/advance"
 	"paidonce/shared/apigw"
+	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 )
 
@@ -78,10 +79,13 @@ func (h *handler) route(ctx context.Context, r events.APIGatewayV2HTTPRequest) (
 	switch r.RouteKey {
 	case "POST /orders":
 		request, err := readRequest(r, h.gateways)
+		if !apigw.IsID(request.ID) {
+			request.ID = "" // it could be anything, and is logged
+		}
 		if err != nil {
 			return events.APIGatewayV2HTTPResponse{}, request.ID, err
 		}
-		response, err := h.create(ctx, request)
+		response, err := h.create(logs.With(ctx, slog.String("order", request.ID)), request)
 		return response, request.ID, err
 	case "GET /orders/{id}":
 		order, err := h.store.Order(ctx, id)

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"paidonce/shared/apigw"
+	"paidonce/shared/logs"
 	"paidonce/shared/payment"
 	"paidonce/shared/refund"
 )
@@ -56,7 +57,7 @@ func (h *handler) refund(ctx context.Context, orderID string, r events.APIGatewa
 	if err != nil {
 		return refund.Answer{}, none, err
 	}
-	answer, err := h.refunder.Request(ctx, orderID, ask)
+	answer, err := h.refunder.Request(logs.With(ctx, slog.String("order", orderID)), orderID, ask)
 	if err != nil {
 		answer.Request.ID, answer.Request.PaymentID = ask.ID, ask.PaymentID // for the log
 		return answer, none, err

@@ -25,7 +25,8 @@ func main() {
 	ctx := context.Background()
 	cfg := env.Must(env.Load[settings]())
 	aws := env.Must(awsclient.Config(ctx, cfg.AttemptTimeout))
-	secrets := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpaySecretName, razorpay.ParseSecrets, time.Now))
+	secrets := env.Must(secret.Open(ctx, secretsmanager.NewFromConfig(aws), cfg.RazorpaySecretName, razorpay.ParseSecrets, time.Now)).
+		WithRefreshPause(cfg.RetryMinute)
 	tell := telemetry.New(os.Stdout, cfg.LogLevel, cfg.StackName, time.Now)
 	h := &handler{
 		gateways: map[string]gateway{"razorpay": razorpay.Webhook{Secrets: secrets.Value, Refresh: secrets.Refresh}},

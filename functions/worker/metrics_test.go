@@ -17,7 +17,9 @@ func TestWhatAMessageIsCountedAs(t *testing.T) {
 	type sums = map[string]float64
 	b := setup(t)
 	b.metrics = metrics.New(b.log, "stack", b.now)
-	at := func(body string, created int64) string { return fmt.Sprintf(`%s,"created_at":%d}`, body[:len(body)-1], created) }
+	at := func(body string, created int64) string {
+		return fmt.Sprintf(`%s,"created_at":%d}`, body[:len(body)-1], created)
+	}
 	b.receive(t, "authorized", at(body("payment.authorized", "1", "authorized"), now.Unix()-90))
 	b.receive(t, "captured", body("payment.captured", "1", "captured"))
 	b.receive(t, "future", at(body("payment.captured", "2", "captured"), now.Unix()+3600))

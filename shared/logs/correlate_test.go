@@ -16,7 +16,9 @@ import (
 func TestALineCarriesWhatItsContextSays(t *testing.T) {
 	type attributes = map[string]any
 	invoked := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "inv-1"})
-	about := func(ctx context.Context, key, value string) context.Context { return logs.With(ctx, slog.String(key, value)) }
+	about := func(ctx context.Context, key, value string) context.Context {
+		return logs.With(ctx, slog.String(key, value))
+	}
 	outer := about(invoked, "order", "o1")
 	for _, c := range []struct {
 		name string

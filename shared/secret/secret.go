@@ -31,6 +31,7 @@ type Secret[T any] struct {
 	name   string
 	parse  func([]byte) (T, error)
 	now    func() time.Time
+	pause  time.Duration // between two reads that unmatched signatures ask for
 
 	mu        sync.Mutex
 	value     T
@@ -41,11 +42,18 @@ type Secret[T any] struct {
 // Open reads the named secret and fails if it cannot be read or parse refuses it: a function without its secret must
 // not start. The error holds nothing of the value, given that parse's errors don't.
 func Open[T any](ctx context.Context, c client, name string, parse func([]byte) (T, error), now func() time.Time) (*Secret[T], error) {
-	s := &Secret[T]{client: c, name: name, parse: parse, now: now}
+	s := &Secret[T]{client: c, name: name, parse: parse, now: now, pause: refreshPause}
 	if err := s.fetch(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// WithRefreshPause sets how long after a read [Secret.Refresh] reads again, instead of a minute, before the secret is in use. It
+// returns the secret.
+func (s *Secret[T]) WithRefreshPause(pause time.Duration) *Secret[T] {
+	s.pause = pause
+	return s
 }
 
 // Value returns the secret, read again if it is older than five minutes. If that fails the last good value serves.
@@ -61,12 +69,12 @@ func (s *Secret[T]) Value(ctx context.Context) T {
 	return s.value
 }
 
-// Refresh reads the secret again because the one at hand matched nothing, at most once a minute. It reports whether
+// Refresh reads the secret again because the one at hand matched nothing, at most once in a pause of a minute. It reports whether
 // it read a value.
 func (s *Secret[T]) Refresh(ctx context.Context) (T, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now().Sub(s.askedAt) < refreshPause {
+	if s.now().Sub(s.askedAt) < s.pause {
 		return s.value, false
 	}
 	err := s.fetch(ctx)

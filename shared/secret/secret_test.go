@@ -229,3 +229,16 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%d reads, want the first and one more", m.reads)
 	}
 }
+
+func TestAnotherRefreshPause(t *testing.T) {
+	m := newManager("key=a")
+	s := open(t, m).WithRefreshPause(time.Second)
+	m.change(time.Second, "key=b", nil)
+	if got, ok := s.Refresh(t.Context()); got != "b" || !ok {
+		t.Errorf("got %q, %t after a second", got, ok)
+	}
+	m.change(time.Second-1, "key=c", nil)
+	if got, ok := s.Refresh(t.Context()); got != "b" || ok {
+		t.Errorf("got %q, %t before the next", got, ok)
+	}
+}
