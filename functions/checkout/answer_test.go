@@ -156,7 +156,7 @@ func TestTheLogLineTellsWhatHappened(t *testing.T) {
 				t.Fatalf("more or less than one line: %v", err)
 			}
 			delete(line, slog.TimeKey)
-			c.want["msg"], c.want["route"], c.want["request_id"] = "checkout", route, "req-1"
+			c.want["msg"], c.want["route"], c.want["request_id"], c.want["took_ms"] = "checkout", route, "req-1", 0.0
 			if diff := cmp.Diff(c.want, line); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

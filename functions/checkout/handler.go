@@ -77,9 +77,10 @@ var (
 
 // Handle answers where the order stands. A callback that is signed has its payment read from the gateway first, once.
 func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	began := h.now()
 	o := h.receive(ctx, r)
 	response := h.answer(r, o)
-	h.report(ctx, r, o, response.StatusCode)
+	h.report(ctx, r, o, response.StatusCode, h.now().Sub(began))
 	return response, nil
 }
 
@@ -195,7 +196,7 @@ func readBack(ctx context.Context, g gateway, o payment.Order, paymentID string)
 }
 
 // report writes the one line about a callback.
-func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, o outcome, status int) {
+func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, o outcome, status int, took time.Duration) {
 	level := slog.LevelInfo
 	attributes := []slog.Attr{
 		slog.String("route", r.RouteKey),
@@ -203,6 +204,7 @@ func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, 
 		slog.String("order", o.orderID),
 		slog.Int("status", status),
 		slog.String("outcome", o.verdict),
+		slog.Int64("took_ms", took.Milliseconds()),
 	}
 	if o.paymentID != "" {
 		attributes = append(attributes, slog.String("payment", o.paymentID))

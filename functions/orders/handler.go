@@ -53,6 +53,7 @@ type handler struct {
 
 // Handle serves the shop's own routes. Who may call them is API Gateway's affair (AWS_IAM).
 func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	began := h.now()
 	response, orderID, err := h.route(ctx, r)
 	level := slog.LevelInfo
 	attributes := []slog.Attr{
@@ -67,7 +68,7 @@ func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) 
 		}
 		attributes = append(attributes, slog.String("error", err.Error()))
 	}
-	h.log.LogAttrs(ctx, level, "orders", append(attributes, slog.Int("status", response.StatusCode))...)
+	h.log.LogAttrs(ctx, level, "orders", append(attributes, slog.Int("status", response.StatusCode), slog.Int64("took_ms", h.now().Sub(began).Milliseconds()))...)
 	return response, nil
 }
 

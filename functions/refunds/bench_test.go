@@ -53,7 +53,7 @@ func setup(t *testing.T) *bench {
 			Gateways: map[string]func(context.Context) refund.Gateway{"razorpay": func(context.Context) refund.Gateway { return client }},
 			Store:    b.memory, Advancer: b.advancer, Stack: "shop", Now: b.gateway.Now,
 		},
-		log: logs.New(b.log, slog.LevelInfo.String()),
+		log: logs.New(b.log, slog.LevelInfo.String()), now: b.gateway.Now,
 	}
 	gatewayID, err := b.gateway.AddOrder(razorpaytest.OrderRequest{Amount: paid, Currency: "INR"})
 	b.must(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -21,10 +22,12 @@ type refunder interface {
 type handler struct {
 	refunder refunder
 	log      *slog.Logger
+	now      func() time.Time
 }
 
 // Handle serves POST /orders/{id}/refunds. Who may call it is API Gateway's affair (AWS_IAM).
 func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	began := h.now()
 	var answer refund.Answer
 	var response events.APIGatewayV2HTTPResponse
 	orderID, err := apigw.OrderID(r)
@@ -45,7 +48,7 @@ func (h *handler) Handle(ctx context.Context, r events.APIGatewayV2HTTPRequest) 
 		}
 		attributes = append(attributes, slog.String("error", err.Error()))
 	}
-	h.log.LogAttrs(ctx, level, "refund", append(attributes, slog.Int("status", response.StatusCode))...)
+	h.log.LogAttrs(ctx, level, "refund", append(attributes, slog.Int("status", response.StatusCode), slog.Int64("took_ms", h.now().Sub(began).Milliseconds()))...)
 	return response, nil
 }
 

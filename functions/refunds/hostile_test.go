@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -20,7 +21,7 @@ func (failedAtOnce) Request(context.Context, string, refund.Ask) (refund.Answer,
 }
 
 func TestHostileCreatedButFailed(t *testing.T) {
-	h := &handler{refunder: failedAtOnce{}, log: logs.New(io.Discard, "ERROR")}
+	h := &handler{refunder: failedAtOnce{}, log: logs.New(io.Discard, "ERROR"), now: time.Now}
 	r, _ := h.Handle(t.Context(), events.APIGatewayV2HTTPRequest{PathParameters: map[string]string{"id": "o1"}, Body: `{"id":"r1","amount":100}`})
 	if r.StatusCode == 201 {
 		t.Errorf("%d %s", r.StatusCode, r.Body)

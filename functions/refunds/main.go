@@ -34,7 +34,7 @@ func main() {
 			Store:    table, Advancer: advance.Advancer{Store: table, Rules: cfg.Rules(), Now: time.Now, Reserve: reserve, Committed: tell.Committed},
 			Stack: cfg.StackName, Now: time.Now,
 		},
-		log: tell.Log,
+		log: tell.Log, now: time.Now,
 	}
 	lambda.Start(h.Handle)
 }
