@@ -63,6 +63,7 @@ var places = []place{
 	// For tests and the command line only.
 	{packages: "shared/metrics/metricstest"},
 	{packages: "shared/razorpay/razorpaytest", ours: []string{"razorpay", "payment"}},
+	{packages: "shared/queue/queuetest", outside: []string{awsSDK}},
 	{packages: "shared/storetest", ours: []string{"payment"}, outside: []string{"github.com/google/go-cmp"}},
 	{packages: "shared/localaws", outside: []string{awsSDK, "go.yaml.in/yaml/v3"}},
 

@@ -49,6 +49,14 @@ func (t target) cure(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
+// cureFor is cure for a command that needs more permissions than [target.cure] names.
+func (t target) cureFor(err error, needs string) error {
+	if code := codeOf(err); code == "AccessDenied" || code == "AccessDeniedException" {
+		return fmt.Errorf("the AWS credentials do not allow this: they need %s", needs)
+	}
+	return t.cure(err)
+}
+
 func (t target) cureRefusal(r *refusal) error {
 	switch {
 	case r.field != "":

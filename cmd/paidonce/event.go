@@ -21,9 +21,9 @@ import (
 // under a known id has its digest behind an exclamation mark.
 var fitEventKey = regexp.MustCompile(`^([a-z0-9_-]{1,40})/((?:[A-Za-z0-9_-]{1,64}|sha256:[0-9a-f]{64})(?:![0-9a-f]{64})?)$`)
 
-func eventsCommand(find connector) *cobra.Command {
+func eventsCommand(find connector, w surroundings) *cobra.Command {
 	var o targetOptions
-	group := groupCommand("events", "Look at what a gateway delivered")
+	group := groupCommand("events", "Look at what a gateway delivered, and send it to the worker again")
 	o.addTo(group)
 	var asJSON, raw bool
 	show := &cobra.Command{
@@ -62,7 +62,7 @@ exit status is 1 if the bytes are not those that were received.`,
 	show.Flags().BoolVar(&asJSON, "json", false, "print the event as JSON, for programs; its body is redacted too")
 	show.Flags().BoolVar(&raw, "raw", false, "print the stored body, byte for byte")
 	show.MarkFlagsMutuallyExclusive("json", "raw")
-	group.AddCommand(show)
+	group.AddCommand(show, eventsListCommand(find, &o, w), eventsReplayCommand(find, &o, w))
 	return group
 }
 
@@ -119,15 +119,19 @@ type shownEvent struct {
 }
 
 func printEventJSON(w io.Writer, e payment.Event) error {
+	return writeJSON(w, showEvent(e))
+}
+
+func showEvent(e payment.Event) shownEvent {
 	body, err := redact(e.Body)
 	if err != nil {
 		body = []byte("null")
 	}
-	return writeJSON(w, shownEvent{
+	return shownEvent{
 		Gateway: e.Key.Gateway, EventID: e.Key.ID, Type: e.Type, Status: e.Status, Verdict: e.Verdict,
 		OrderID: e.OrderID, VerifiedBy: e.VerifiedBy, Mode: e.Mode, SHA256: e.SHA256, Reduced: e.Reduced,
 		Attempts: e.Attempts, ReceivedAt: e.ReceivedAt.UTC(), NextAt: e.NextAt.UTC(), KeepUntil: e.KeepUntil.UTC(), Body: body,
-	})
+	}
 }
 
 func printEvent(w io.Writer, e payment.Event) error {

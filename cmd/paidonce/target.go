@@ -38,12 +38,20 @@ type target struct {
 
 	// reconciler opens what reconciles the stack with its gateway, by so many calls a second.
 	reconciler func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error)
+
+	// queues opens the stack's queue of events and its dead letter queue.
+	queues func(context.Context) (eventQueues, error)
 }
 
 // eventReader is what is needed of the table.
 type eventReader interface {
 	// Event reads an event with its body. [payment.ErrNotFound] if there is none.
 	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
+	// DueEvents calls found with the key of each event that is listed with the status as due before the time, until it
+	// returns false. The list lags: the row decides.
+	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
+	// History reads everything that is kept about an order beside its own row.
+	History(ctx context.Context, orderID string) (payment.History, error)
 }
 
 // stackVariable names the stack where --stack does not, so that a runbook's commands need no flags.
@@ -104,6 +112,7 @@ func newTarget(name, flags, stack, apiURL, table string, cfg aws.Config) target 
 		reconciler: func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
 			return openReconciler(ctx, cfg, stack, table, perSecond, log)
 		},
+		queues: func(ctx context.Context) (eventQueues, error) { return openQueues(ctx, cfg, stack) },
 	}
 }
 
@@ -142,6 +151,7 @@ func connectAWS(ctx context.Context, o targetOptions) (target, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return t, fmt.Errorf("%w: %w", errNoCredentials, err)
 	}
+	t.stack = deployed{cfg, o.stack} // doctor looks at a stack without outputs, too
 	outputs, err := readOutputs(ctx, cloudformation.NewFromConfig(cfg), o.stack)
 	if err != nil {
 		return t, err

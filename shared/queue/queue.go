@@ -28,6 +28,7 @@ type message struct {
 type client interface {
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
 // Queue is the queue of events that wait for the worker.
@@ -50,18 +51,37 @@ func (q *Queue) Send(ctx context.Context, k payment.EventKey) error {
 
 // Waiting is about how many messages wait to be received.
 func (q *Queue) Waiting(ctx context.Context) (int, error) {
-	const visible = types.QueueAttributeNameApproximateNumberOfMessages
-	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{visible},
-	})
+	counted, err := count(ctx, q.client, q.url, visible)
 	if err != nil {
-		return 0, fmt.Errorf("queue: count messages: %w", err)
+		return 0, err
 	}
-	n, err := strconv.Atoi(out.Attributes[string(visible)])
+	return counted[0], nil
+}
+
+// What SQS counts, about.
+const (
+	visible = types.QueueAttributeNameApproximateNumberOfMessages
+	hidden  = types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+)
+
+// attributeReader is what counting needs of an *sqs.Client.
+type attributeReader interface {
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+}
+
+// count reads the counts of a queue, in the order in which they are named.
+func count(ctx context.Context, c attributeReader, url string, names ...types.QueueAttributeName) ([]int, error) {
+	out, err := c.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: names})
 	if err != nil {
-		return 0, fmt.Errorf("queue: count messages: %w", err)
+		return nil, fmt.Errorf("queue: count messages: %w", err)
 	}
-	return n, nil
+	counts := make([]int, len(names))
+	for i, name := range names {
+		if counts[i], err = strconv.Atoi(out.Attributes[string(name)]); err != nil {
+			return nil, fmt.Errorf("queue: count messages: %w", err)
+		}
+	}
+	return counts, nil
 }
 
 // Encode returns the body of the message that names the event.

@@ -92,6 +92,11 @@ func (s *sender) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...f
 	return &sqs.SendMessageOutput{}, s.err
 }
 
+// SendMessageBatch is not called by Send.
+func (s *sender) SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	return nil, errors.New("not to be called")
+}
+
 // GetQueueAttributes is not called by Send.
 func (s *sender) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return nil, errors.New("not to be called")
