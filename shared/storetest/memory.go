@@ -126,23 +126,30 @@ func (m *Memory) SettleEvent(ctx context.Context, s payment.Settlement) error {
 	})
 }
 
+// listedAt is when an event is listed as due; after everything else, if it waits for a person.
+func listedAt(e payment.Event) time.Time {
+	switch {
+	case e.Status == payment.EventFailed:
+		return e.ReceivedAt
+	case e.NextAt.IsZero():
+		return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	}
+	return e.NextAt
+}
+
 // DueEvents implements [Store].
 func (m *Memory) DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error {
 	var due []payment.Event
 	err := m.call(ctx, "DueEvents", func() error {
 		for _, e := range m.events {
-			at := e.NextAt
-			if status == payment.EventFailed {
-				at = e.ReceivedAt
-			}
-			if e.Status == status && !at.IsZero() && at.Before(before) {
+			if e.Status == status && listedAt(e).Before(before) {
 				due = append(due, e)
 			}
 		}
 		return nil
 	})
 	slices.SortFunc(due, func(a, b payment.Event) int {
-		return cmp.Or(a.NextAt.Compare(b.NextAt), cmp.Compare(a.Key.ID, b.Key.ID))
+		return cmp.Or(listedAt(a).Compare(listedAt(b)), cmp.Compare(a.Key.ID, b.Key.ID))
 	})
 	for _, e := range due { // outside of the lock: found may call the store
 		if !found(e.Key) {

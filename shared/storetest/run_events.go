@@ -129,6 +129,10 @@ func eventsDue(t *testing.T, s Store, id string) {
 	eventually(payment.EventParked, at.AddDate(-5, 0, 0), all[0])
 	eventually(payment.EventFailed, at.AddDate(-5, 0, 0), all[2])
 
+	if far := listed(payment.EventParked, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)); !slices.Contains(far, all[3].Key.ID) {
+		t.Errorf("an event that waits for a person is not among %q", far)
+	}
+
 	n := 0
 	wantErr(t, s.DueEvents(t.Context(), payment.EventParked, at.AddDate(-5, 0, 0), func(payment.EventKey) bool {
 		n++
