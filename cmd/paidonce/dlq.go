@@ -19,7 +19,7 @@ func dlqCommand(find connector, w surroundings) *cobra.Command {
 	var o targetOptions
 	group := groupCommand("dlq", "Look into the dead letter queue, and send its events to the worker again")
 	o.addTo(group)
-	group.AddCommand(dlqListCommand(find, &o, w), dlqShowCommand(find, &o), dlqRedriveCommand(find, &o, w))
+	group.AddCommand(dlqListCommand(find, &o, w), dlqShowCommand(find, &o), dlqRedriveCommand(find, &o, w), dlqDropCommand(find, &o, w))
 	return group
 }
 

@@ -118,7 +118,7 @@ func TestDLQShow(t *testing.T) {
 	golden(t, "dlq-show.json", out)
 
 	out, _, err = b.run("dlq", "show", "razorpay/evt_gone")
-	want := "razorpay/evt_gone: no event row: its row has expired, or somebody sent it by hand; runbook: Events DLQ not empty\n\n" +
+	want := "razorpay/evt_gone: no event row: its row has expired, or somebody sent it by hand; take it out with `paidonce dlq drop`\n\n" +
 		"In the dead letter queue:\n  message message-7  sent 2026-11-16 12:00:00 UTC  3 receives\n"
 	if diff := cmp.Diff(want, out); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

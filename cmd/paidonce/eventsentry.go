@@ -36,8 +36,8 @@ const (
 
 // problemCures say what can be done about each.
 var problemCures = map[string]string{
-	noRow:        "its row has expired, or somebody sent it by hand; runbook: Events DLQ not empty",
-	notOurs:      "somebody sent it by hand; runbook: Events DLQ not empty",
+	noRow:        "its row has expired, or somebody sent it by hand; take it out with `paidonce dlq drop`",
+	notOurs:      "somebody sent it by hand; take it out with `paidonce dlq drop`",
 	newerMessage: "use the paidonce of that release; runbook: After a rollback",
 	newerRow:     "use the paidonce of that release; runbook: After a rollback",
 }

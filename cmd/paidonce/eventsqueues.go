@@ -47,6 +47,7 @@ func queueURLs(ctx context.Context, c stackDescriber, stack string) (events, dea
 const (
 	mayLook    = "cloudformation:DescribeStacks, dynamodb:GetItem on the table, and sqs:GetQueueAttributes, ReceiveMessage and ChangeMessageVisibility on the dead letter queue"
 	mayRedrive = mayLook + "; to redrive also sqs:DeleteMessage there and SendMessage on the events queue"
+	mayDrop    = mayLook + "; to drop also sqs:DeleteMessage there"
 	mayList    = "cloudformation:DescribeStacks, and dynamodb:Query on the table and its index, GetItem and BatchGetItem"
 	mayReplay  = mayList + "; to replay also sqs:SendMessage on the events queue"
 )
