@@ -24,7 +24,7 @@ func TestDropDeletesWhatIsNamedAndSendsNothing(t *testing.T) {
 // What a failure or an interrupt left, the same call does.
 func TestDropIsResumed(t *testing.T) {
 	for _, interrupted := range []bool{false, true} {
-		b := newBench(t, 60)
+		b := newBench(t, 1000)
 		ids := b.ids()
 		ctx, cancel := context.WithCancel(t.Context())
 		var deletes atomic.Int64
@@ -43,11 +43,11 @@ func TestDropIsResumed(t *testing.T) {
 		}
 		r, err := b.dead.Drop(ctx, ids)
 		cancel()
-		if err == nil || r.Gone == 0 || r.Gone == 60 || b.hidden() != 0 {
+		if err == nil || r.Gone == 0 || r.Gone == 1000 || b.hidden() != 0 {
 			t.Errorf("interrupted %t: %d gone, %d hidden, %v", interrupted, r.Gone, b.hidden(), err)
 		}
 		b.sqs.Before = nil
-		if again, err := b.dead.Drop(t.Context(), r.Missing); err != nil || r.Gone+again.Gone != 60 {
+		if again, err := b.dead.Drop(t.Context(), r.Missing); err != nil || r.Gone+again.Gone != 1000 {
 			t.Errorf("interrupted %t: %d and %d gone, %v", interrupted, r.Gone, again.Gone, err)
 		}
 	}
