@@ -315,7 +315,7 @@ func (h *handler) late(t *task) (seconds float64, applied bool) {
 	if at := t.notice.At; at.Before(since) && since.Sub(at) < oldest {
 		since = at
 	}
-	return h.now().Sub(since).Seconds(), true
+	return h.now().Sub(since).Round(time.Millisecond).Seconds(), true
 }
 
 // oldest is how long ago an event that is delivered can have happened: support replays those of the last 15 days (Razorpay,
