@@ -306,7 +306,7 @@ func TestNotificationsOfABusyBus(t *testing.T) {
 		eventually(t, "refused, by the stream's function and by reconcile", func() bool {
 			// A run that could publish nothing fails, and an alarm tells a person.
 			_, err := stack.Invoke(t.Context(), "ReconcileFunction", []byte("{}"))
-			return err != nil && strings.Contains(err.Error(), "announcements: none of") && fault.Struck() >= 4
+			return err != nil && strings.Contains(err.Error(), "announcements published: none of") && fault.Struck() >= 4
 		})
 		if unsent, due := waiting(t, o.ID); len(unsent) != 1 || len(due) != 1 || len(told(t, o.ID)) > 0 {
 			t.Errorf("refused, and %v are unsent and %v due", unsent, due)

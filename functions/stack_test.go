@@ -61,7 +61,7 @@ func inWorld(run func() int) (int, error) {
 		return 1, err
 	}
 	stack, err = localaws.Start(context.Background(), localaws.Options{
-		StackName: "paidonce-proof",
+		StackName: "paidonce-proof", AlarmMinute: time.Second,
 		Parameters: map[string]string{
 			"RazorpayApiUrl": url, "RazorpayAccountId": accountID, "AttemptTimeoutMilliseconds": "1100",
 			"WorkerTimeoutSeconds": "10", "VisibilityTimeoutSeconds": "2", "MaxReceiveCount": fmt.Sprint(maxReceives),

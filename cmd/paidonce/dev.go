@@ -8,12 +8,16 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"paidonce/shared/localaws"
 	"paidonce/shared/razorpay/razorpaytest"
 )
+
+// localMinute is how long a minute of an alarm takes, as one of a retry does.
+const localMinute = time.Second
 
 // localParameters run the template's waiting times in seconds instead of minutes.
 var localParameters = map[string]string{
@@ -183,7 +187,8 @@ func startWorld(ctx context.Context, c *console, checkout string, o devOptions) 
 	maps.Copy(parameters, o.parameters)
 	err = c.steps(func(begin func(step string)) error {
 		w.stack, err = localaws.Start(ctx, localaws.Options{
-			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, Secrets: secrets, Progress: begin,
+			Checkout: checkout, APIPort: o.apiPort, AWSPort: o.awsPort, Parameters: parameters, AlarmMinute: localMinute,
+			Secrets: secrets, Progress: begin,
 		})
 		return err
 	})

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
 	"paidonce/shared/apigw"
+	"paidonce/shared/localaws"
 	"paidonce/shared/payment"
 	"paidonce/shared/queue"
 	"paidonce/shared/razorpay"
@@ -156,7 +159,11 @@ func (t *tourist) forge(ctx context.Context) error {
 }
 
 func (t *tourist) deadLetter(ctx context.Context) error {
-	t.title("An event that cannot be applied ends in the dead letter queue, and is not lost")
+	t.title("An event that cannot be applied ends in the dead letter queue, rings an alarm, and is not lost")
+	inbox, err := t.stack.OpenAlarmInbox(ctx)
+	if err != nil {
+		return err
+	}
 	o, err := t.shop.createOrder(ctx, secondOrder, price)
 	if err != nil {
 		return err
@@ -174,27 +181,23 @@ func (t *tourist) deadLetter(ctx context.Context) error {
 		return err
 	}
 	key := payment.EventKey{Gateway: "razorpay", ID: deliveries[0].EventID}
-	var failed payment.Event
-	var letter deadLetter
-	err = t.waiting(fmt.Sprintf("the worker tries %s times, %s seconds apart (on AWS 5 times, 3 minutes apart)",
-		localParameters["MaxReceiveCount"], localParameters["VisibilityTimeoutSeconds"]), func() error {
-		return poll(ctx, func() (bool, error) {
-			failed, err = t.table.store.Event(ctx, key)
-			if err != nil || failed.Status != payment.EventFailed {
-				return false, err
-			}
-			letter, err = t.table.receiveDeadLetter(ctx)
-			return letter.receipt != "", err
-		})
-	})
+	failed, err := t.becomes(ctx, key, payment.EventFailed, fmt.Sprintf("the worker tries %s times, %s seconds apart (on AWS 5 times, 3 minutes apart)",
+		localParameters["MaxReceiveCount"], localParameters["VisibilityTimeoutSeconds"]))
+	if err != nil {
+		return err
+	}
+	t.say("event %s is %s: %s", key, failed.Status, failed.Verdict)
+	if err := t.alarmed(ctx, inbox, types.StateValueAlarm, "its message gets to the dead letter queue, and the alarm writes to whoever subscribed"); err != nil {
+		return err
+	}
+	letter, err := t.table.receiveDeadLetter(ctx)
 	if err != nil {
 		return err
 	}
 	if named, err := queue.Decode(letter.body); err != nil || named != key {
 		return promised("the event's message in the dead letter queue", letter.body)
 	}
-	t.say("event %s is %s: %s", key, failed.Status, failed.Verdict)
-	t.say("its message is in the dead letter queue: %s", letter.body)
+	t.say("the message: %s", letter.body)
 
 	t.say("The newer release comes back, and an operator puts the message back on the queue:")
 	if err := t.table.setRowVersion(ctx, secondOrder, 1); err != nil {
@@ -203,17 +206,41 @@ func (t *tourist) deadLetter(ctx context.Context) error {
 	if err := t.table.redrive(ctx, letter); err != nil {
 		return err
 	}
-	err = t.waiting("the worker applies it", func() error {
+	applied, err := t.becomes(ctx, key, payment.EventApplied, "the worker applies it")
+	if err != nil {
+		return err
+	}
+	t.say("event %s is %s: %s", key, applied.Status, applied.Verdict)
+	return t.alarmed(ctx, inbox, types.StateValueOk, "the queue is empty again, and the alarm ends")
+}
+
+// becomes waits until the event has the status, and says for what.
+func (t *tourist) becomes(ctx context.Context, key payment.EventKey, status payment.EventStatus, what string) (e payment.Event, err error) {
+	err = t.waiting(what, func() error {
 		return poll(ctx, func() (bool, error) {
-			applied, err := t.table.store.Event(ctx, key)
-			failed = applied
-			return applied.Status == payment.EventApplied, err
+			e, err = t.table.store.Event(ctx, key)
+			return e.Status == status, err
 		})
+	})
+	return e, err
+}
+
+// alarmed waits for the message that the alarm of the dead letter queue is in the state, and shows it.
+func (t *tourist) alarmed(ctx context.Context, inbox *localaws.AlarmInbox, state types.StateValue, what string) (err error) {
+	var notice localaws.AlarmNotice
+	err = t.waiting(what, func() error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		notice, err = inbox.Wait(ctx, t.stack.StackName+"-events-dlq-not-empty", state)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	t.say("event %s is %s: %s", key, failed.Status, failed.Verdict)
+	t.say("  %s: %s", notice.NewStateValue, notice.AlarmName)
+	if state == types.StateValueAlarm {
+		t.say("  %s", notice.AlarmDescription)
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -65,9 +66,9 @@ func createSecrets(ctx context.Context, cfg aws.Config, parsed template, opts Op
 	return nil
 }
 
-// deploy deploys a built template with `sam deploy`, as to AWS, and adds the
-// API's routes.
-func deploy(ctx context.Context, e *Engine, builtTemplate string, opts Options) (deployment, error) {
+// deploy deploys a built template with `sam deploy`, as to AWS, for the first time or onto what is there, and gives the
+// API its routes.
+func deploy(ctx context.Context, e *Engine, builtTemplate string, opts Options, log io.Writer) (deployment, error) {
 	parameters := map[string]string{}
 	maps.Copy(parameters, opts.Parameters)
 	parameters["Architecture"] = hostArchitecture()
@@ -79,17 +80,14 @@ func deploy(ctx context.Context, e *Engine, builtTemplate string, opts Options) 
 	if err := os.WriteFile(overridesFile, overrides, 0o600); err != nil {
 		return deployment{}, fmt.Errorf("localaws: deploy: %w", err)
 	}
-	if err := createBucket(ctx, e.URL, artifactBucket); err != nil {
-		return deployment{}, err
-	}
-	err = e.tools.runSAM(ctx, environment(engineCredentials(e.URL, e.Region)...), opts.Log, "deploy",
+	err = e.tools.runSAM(ctx, environment(engineCredentials(e.URL, e.Region)...), log, "deploy",
 		"--template-file", builtTemplate,
 		"--stack-name", opts.StackName,
 		"--region", e.Region,
 		"--s3-bucket", artifactBucket,
 		"--capabilities", "CAPABILITY_IAM",
 		"--parameter-overrides", "file://"+overridesFile,
-		"--no-confirm-changeset", "--no-progressbar")
+		"--no-confirm-changeset", "--no-fail-on-empty-changeset", "--no-progressbar")
 	if err != nil {
 		return deployment{}, err
 	}
@@ -116,7 +114,7 @@ func createBucket(ctx context.Context, engineURL, name string) error {
 	return nil
 }
 
-// describe reads back what was deployed and adds the API's routes.
+// describe reads back what was deployed and gives the API its routes.
 func describe(ctx context.Context, e *Engine, opts Options) (deployment, error) {
 	stackName := opts.StackName
 	client := cloudformation.NewFromConfig(e.Config())
@@ -153,13 +151,13 @@ func describe(ctx context.Context, e *Engine, opts Options) (deployment, error) 
 		return deployment{}, err
 	}
 	body := parsed.Resources["Api"].Properties["Body"]
-	routes := routeCreator{
+	routes := routeTable{
 		client:     apigatewayv2.NewFromConfig(e.Config()),
 		apiID:      result.outputs["ApiId"],
 		aliases:    aliases,
 		enforceIAM: opts.EnforceIAM,
 	}
-	return result, routes.create(ctx, body)
+	return result, routes.update(ctx, body)
 }
 
 // through returns the queue's URL with the host of endpoint, for clients that

@@ -11,7 +11,14 @@
 //	                              ▲                          │
 //	                              └───────── Proxy ◄─────────┘   ◄── AWS clients of tests and CLI
 //
-// Start brings up all of it. StartEngine and CreateTable serve tests that need
+// Metrics and alarms work as on AWS, at a pace of Options.AlarmMinute: what the
+// functions write in the Embedded Metric Format, what Lambda counts and what
+// SQS reports about queues can be read from CloudWatch, and each alarm that
+// looks at those rings by its own metric, through the alarm topic. Nobody
+// reports the API's status codes, a stream's age or a mapping's failed events:
+// alarms on those stay silent here.
+//
+// Start brings up all of it. Update deploys once more onto what runs. StartEngine and CreateTable serve tests that need
 // only a table. Every listener is on 127.0.0.1; no credential of the user's own
 // environment reaches the engine or the functions.
 //

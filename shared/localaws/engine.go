@@ -2,6 +2,7 @@ package localaws
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
+
+// engineProgram starts the emulator, with what localaws changes in it.
+//
+//go:embed engine.py
+var engineProgram string
 
 // DefaultRegion is where the local stack pretends to be.
 const DefaultRegion = "ap-south-1"
@@ -89,7 +95,7 @@ func StartEngine(ctx context.Context, opts EngineOptions) (*Engine, error) {
 		exited:  make(chan struct{}),
 		tempDir: tempDir,
 	}
-	e.cmd = exec.Command(found.ministack)
+	e.cmd = exec.Command(found.python, "-c", engineProgram)
 	e.cmd.Env = e.environment(port, firstNonEmpty(opts.FunctionEndpoint, e.URL))
 	e.cmd.Dir = tempDir
 	e.cmd.Stdout, e.cmd.Stderr = log, log

@@ -20,6 +20,7 @@ type Info struct {
 	EventsQueueURL        string `json:"events_queue_url"`
 	EventsDlqURL          string `json:"events_dlq_url"`
 	AsyncDlqURL           string `json:"async_dlq_url"`
+	AlarmTopicARN         string `json:"alarm_topic_arn"`
 	GatewayURL            string `json:"gateway_url"` // of the simulated gateway; whoever starts it sets this
 	WebhookSecret         string `json:"webhook_secret"`
 	PreviousWebhookSecret string `json:"previous_webhook_secret"`

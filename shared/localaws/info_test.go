@@ -55,7 +55,7 @@ func TestInfoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"account_id", "api_url", "async_dlq_url", "aws_endpoint", "events_dlq_url", "events_queue_url", "gateway_url",
+		"account_id", "alarm_topic_arn", "api_url", "async_dlq_url", "aws_endpoint", "events_dlq_url", "events_queue_url", "gateway_url",
 		"key_id", "key_secret", "pid", "previous_webhook_secret", "region", "stack_name", "table", "webhook_secret",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(keys))); diff != "" {

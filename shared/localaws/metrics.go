@@ -13,38 +13,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 )
 
-// queueMetrics does what SQS does by itself on AWS and the engine does not:
-// it reports the depth and age of queues to CloudWatch, so that their alarms
-// work here, too.
-type queueMetrics struct {
-	engine *Engine
-	client *cloudwatch.Client
-	stop   context.CancelFunc
-	ended  chan struct{}
-}
-
-func startQueueMetrics(e *Engine) *queueMetrics {
-	ctx, stop := context.WithCancel(context.Background())
-	m := &queueMetrics{engine: e, client: cloudwatch.NewFromConfig(e.Config()), stop: stop, ended: make(chan struct{})}
+// every calls do at each tick until stop, which waits for the call under way. What fails is made up for by the next call.
+func every(interval time.Duration, do func(ctx context.Context, now time.Time) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
 	go func() {
-		defer close(m.ended)
-		tick := time.NewTicker(2 * time.Second) // SQS: every minute; here nobody wants to wait so long
+		defer close(ended)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
-				m.publish(ctx, now) // a failed round is made up for by the next
+				_ = do(ctx, now)
 			}
 		}
 	}()
-	return m
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
-func (m *queueMetrics) close() {
-	m.stop()
-	<-m.ended
+// queueMetrics does what SQS does by itself on AWS and the engine does not:
+// it reports the depth and age of queues to CloudWatch, so that their alarms
+// work here, too.
+type queueMetrics struct {
+	engine *Engine
+	client *cloudwatch.Client
 }
 
 func (m *queueMetrics) publish(ctx context.Context, now time.Time) error {

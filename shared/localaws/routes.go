@@ -38,36 +38,54 @@ func (o apiOperation) needsIAM() bool {
 	})
 }
 
-// routeCreator gives an API the routes of its OpenAPI document, which the
+// routeTable gives an API the routes of its OpenAPI document, which the
 // engine does not read.
-type routeCreator struct {
+type routeTable struct {
 	client     *apigatewayv2.Client
 	apiID      string
 	aliases    map[string]string // ARN of each function's alias by logical id
 	enforceIAM bool
 }
 
-func (c routeCreator) create(ctx context.Context, body any) error {
+// update creates the routes that the API does not have yet, and deletes those that the document does not have any more.
+// Routes that stay are left alone: they lead to an alias, whatever version that points to.
+func (c routeTable) update(ctx context.Context, body any) error {
 	text, err := yaml.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("localaws: create routes: %w", err)
+		return fmt.Errorf("localaws: routes: %w", err)
 	}
 	var document apiBody
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return fmt.Errorf("localaws: create routes: %w", err)
+		return fmt.Errorf("localaws: routes: %w", err)
+	}
+	existing, err := c.client.GetRoutes(ctx, &apigatewayv2.GetRoutesInput{ApiId: aws.String(c.apiID)})
+	if err != nil {
+		return fmt.Errorf("localaws: routes: %w", err)
+	}
+	old := map[string]string{} // id by key
+	for _, route := range existing.Items {
+		old[*route.RouteKey] = *route.RouteId
 	}
 	for path, operations := range document.Paths {
 		for method, operation := range operations {
 			key := strings.ToUpper(method) + " " + path
-			if err := c.createRoute(ctx, key, operation); err != nil {
-				return fmt.Errorf("localaws: create route %s: %w", key, err)
+			if old[key] == "" {
+				if err := c.createRoute(ctx, key, operation); err != nil {
+					return fmt.Errorf("localaws: create route %s: %w", key, err)
+				}
 			}
+			delete(old, key)
+		}
+	}
+	for key, id := range old {
+		if _, err := c.client.DeleteRoute(ctx, &apigatewayv2.DeleteRouteInput{ApiId: aws.String(c.apiID), RouteId: aws.String(id)}); err != nil {
+			return fmt.Errorf("localaws: delete route %s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-func (c routeCreator) createRoute(ctx context.Context, key string, operation apiOperation) error {
+func (c routeTable) createRoute(ctx context.Context, key string, operation apiOperation) error {
 	_, afterStart, _ := strings.Cut(operation.Integration.URI["Fn::Sub"], "functions/${")
 	alias, _, _ := strings.Cut(afterStart, "}")
 	if c.aliases[alias] == "" {

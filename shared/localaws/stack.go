@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 )
 
 // Options say what to start. The zero value is a good start.
@@ -35,6 +36,11 @@ type Options struct {
 	// Otherwise a plain curl does. The signature itself is never verified.
 	EnforceIAM bool
 
+	// AlarmMinute is how long a minute of an alarm's periods takes: whole seconds
+	// that divide a minute. Default: a minute. Alarms that ring when they hear
+	// nothing do so only once the stack is as old as what they look back on.
+	AlarmMinute time.Duration
+
 	// Log gets the output of SAM, the engine and the functions, from several
 	// goroutines at once. Default: appended to .local/emulator.log.
 	Log io.Writer
@@ -49,8 +55,9 @@ type Stack struct {
 	Engine *Engine
 	Proxy  *Proxy // between the engine and all its callers but SAM
 
+	options   Options // as they were started with; Update changes the parameters
 	front     *apiFront
-	metrics   *queueMetrics
+	watches   []func()          // each stops one
 	functions map[string]string // physical name by logical id
 }
 
@@ -62,14 +69,12 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	if opts.Log == nil {
-		log, err := openLog(opts.Checkout)
-		if err != nil {
-			return nil, err
-		}
-		defer log.Close() // the engine has its own handle
-		opts.Log = log
+	s := &Stack{options: opts}
+	log, closeLog, err := opts.openLog()
+	if err != nil {
+		return nil, err
 	}
+	defer closeLog() // the engine has its own handle
 	step := opts.Progress
 	parsed, err := readTemplate(opts.Checkout)
 	if err != nil {
@@ -77,13 +82,12 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	}
 
 	step("build the functions, if they have changed (the first time: a few minutes)")
-	builtTemplate, err := Build(ctx, opts.Checkout, opts.Log)
+	builtTemplate, err := Build(ctx, opts.Checkout, log)
 	if err != nil {
 		return nil, err
 	}
 
 	step("start the emulator")
-	s := &Stack{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -93,7 +97,7 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	if s.Proxy, err = NewProxy(opts.AWSPort); err != nil {
 		return nil, err
 	}
-	s.Engine, err = StartEngine(ctx, EngineOptions{Checkout: opts.Checkout, FunctionEndpoint: s.Proxy.URL, Log: opts.Log})
+	s.Engine, err = StartEngine(ctx, EngineOptions{Checkout: opts.Checkout, FunctionEndpoint: s.Proxy.URL, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,10 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	if err = createSecrets(ctx, s.Engine.Config(), parsed, opts); err != nil {
 		return nil, err
 	}
-	deployed, err := deploy(ctx, s.Engine, builtTemplate, opts)
+	if err = createBucket(ctx, s.Engine.URL, artifactBucket); err != nil {
+		return nil, err
+	}
+	deployed, err := deploy(ctx, s.Engine, builtTemplate, opts, log)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +123,70 @@ func Start(ctx context.Context, opts Options) (_ *Stack, err error) {
 	if err = s.fillInfo(opts, parsed, deployed.outputs); err != nil {
 		return nil, err
 	}
-	s.metrics = startQueueMetrics(s.Engine)
+	s.startWatches()
 	return s, nil
+}
+
+// startWatches starts what looks after the metrics and the alarms.
+func (s *Stack) startWatches() {
+	client := cloudwatch.NewFromConfig(s.Engine.Config())
+	queues := &queueMetrics{engine: s.Engine, client: client}
+	alarms := &alarmWatch{client: client, minute: s.options.AlarmMinute, began: time.Now()}
+	const often = 2 * time.Second // AWS: every minute; here nobody wants to wait so long
+	s.watches = []func(){
+		every(min(often, s.options.AlarmMinute/2), queues.publish), // no minute is without a value
+		every(min(often, s.options.AlarmMinute), alarms.look),
+	}
+}
+
+// Upgrade says what a deployment changes.
+type Upgrade struct {
+	Parameters map[string]string // over those that the stack has
+
+	// Release, if not empty, is put beside each function's program, so that SAM sees new code and publishes a version.
+	// It does not do so for a changed parameter alone.
+	Release string
+}
+
+// Update deploys template.yaml and the functions as they are now onto the running stack, as a second `make deploy`
+// does. It returns when the new version serves; the old one does until then.
+func (s *Stack) Update(ctx context.Context, change Upgrade) error {
+	opts := s.options
+	opts.Parameters = map[string]string{}
+	maps.Copy(opts.Parameters, s.options.Parameters)
+	maps.Copy(opts.Parameters, change.Parameters)
+	log, closeLog, err := opts.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	builtTemplate, err := Build(ctx, opts.Checkout, log)
+	if err != nil {
+		return err
+	}
+	if change.Release != "" {
+		if builtTemplate, err = release(builtTemplate, s.Engine.tempDir, change.Release); err != nil {
+			return err
+		}
+	}
+	deployed, err := deploy(ctx, s.Engine, builtTemplate, opts, log)
+	if err != nil {
+		return err
+	}
+	s.options, s.functions = opts, deployed.functions
+	return nil
+}
+
+// openLog opens the log that the options name, or the default one.
+func (o *Options) openLog() (log io.Writer, closeLog func() error, err error) {
+	if o.Log != nil {
+		return o.Log, func() error { return nil }, nil
+	}
+	file, err := openLog(o.Checkout)
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, file.Close, nil
 }
 
 func (o *Options) setDefaults() (err error) {
@@ -127,6 +196,12 @@ func (o *Options) setDefaults() (err error) {
 	o.StackName = firstNonEmpty(o.StackName, "paidonce-local")
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.AlarmMinute == 0 {
+		o.AlarmMinute = time.Minute
+	}
+	if o.AlarmMinute < time.Second || time.Minute%o.AlarmMinute != 0 || o.AlarmMinute%time.Second != 0 {
+		return fmt.Errorf("localaws: an alarm's minute of %s: want whole seconds that divide a minute", o.AlarmMinute)
 	}
 	if o.Secrets == (Secrets{}) {
 		o.Secrets = SampleSecrets
@@ -141,6 +216,7 @@ func (s *Stack) fillInfo(opts Options, parsed template, outputs map[string]strin
 		Region:                s.Engine.Region,
 		StackName:             opts.StackName,
 		Table:                 outputs["TableName"],
+		AlarmTopicARN:         outputs["AlarmTopicArn"],
 		WebhookSecret:         opts.Secrets.Webhook,
 		PreviousWebhookSecret: opts.Secrets.PreviousWebhook,
 		KeyID:                 opts.Secrets.KeyID,
@@ -223,8 +299,8 @@ func (s *Stack) Invoke(ctx context.Context, logicalID string, payload []byte) ([
 // Close ends the stack. What it held is gone.
 func (s *Stack) Close() error {
 	var errs []error
-	if s.metrics != nil {
-		s.metrics.close()
+	for _, stop := range s.watches {
+		stop()
 	}
 	if s.front != nil {
 		errs = append(errs, s.front.server.Close())

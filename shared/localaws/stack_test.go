@@ -21,9 +21,10 @@ import (
 // what this package adds to them; what they do is tested elsewhere.
 func TestStack(t *testing.T) {
 	stack, err := Start(t.Context(), Options{
-		Log:        t.Output(),
-		EnforceIAM: true,
-		Parameters: map[string]string{"RazorpayAccountId": "", "LogLevel": "DEBUG"},
+		Log:         t.Output(),
+		EnforceIAM:  true,
+		AlarmMinute: time.Second,
+		Parameters:  map[string]string{"RazorpayAccountId": "", "LogLevel": "DEBUG"},
 	})
 	if err != nil {
 		t.Fatalf("Start: %v", err)

@@ -35,15 +35,15 @@ func FindCheckout(dir string) (string, error) {
 
 // tools are the programs of requirements.txt, in the checkout's .tools.
 type tools struct {
-	checkout  string
-	sam       string
-	ministack string
+	checkout string
+	sam      string
+	python   string // it has ministack
 }
 
 func findTools(checkout string) (tools, error) {
 	bin := filepath.Join(checkout, ".tools", "bin")
-	found := tools{checkout: checkout, sam: filepath.Join(bin, "sam"), ministack: filepath.Join(bin, "ministack")}
-	for _, program := range []string{found.sam, found.ministack} {
+	found := tools{checkout: checkout, sam: filepath.Join(bin, "sam"), python: filepath.Join(bin, "python3")}
+	for _, program := range []string{found.sam, found.python, filepath.Join(bin, "ministack")} {
 		if _, err := os.Stat(program); err != nil {
 			return tools{}, fmt.Errorf("localaws: %s: %w", program, ErrToolsMissing)
 		}
