@@ -33,6 +33,7 @@ type refusal struct {
 	status  int
 	message string // in our own answers; empty in those of API Gateway itself
 	field   string // of the request, which is at fault
+	reason  string // why the gateway refused
 }
 
 func (r *refusal) Error() string {
@@ -73,6 +74,8 @@ type refundAsk struct {
 	ID        string `json:"id"`
 	Amount    int64  `json:"amount"`
 	PaymentID string `json:"payment_id,omitempty"` // may be empty where only one payment can be meant
+	Reason    string `json:"reason,omitempty"`
+	Force     bool   `json:"force,omitempty"` // also of a payment that is disputed
 }
 
 // refund asks for money of an order back. made is whether this call made the refund: asked again by the same id it is
@@ -131,11 +134,13 @@ func newRefusal(status int, text []byte) *refusal {
 	var body struct {
 		Error string `json:"error"`
 		Field string `json:"field"`
+		// Reason is a [payment.RefusalReason].
+		Reason string `json:"reason"`
 	}
 	if json.Unmarshal(text, &body) != nil {
 		return &refusal{status: status}
 	}
-	return &refusal{status, body.Error, body.Field}
+	return &refusal{status, body.Error, body.Field, body.Reason}
 }
 
 func (c apiClient) sign(ctx context.Context, r *http.Request, body []byte) error {

@@ -30,6 +30,7 @@ func rootCommand(c connector) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}
+	root.AddCommand(refundCommand(c, realWorld()), sendCommand(c, realWorld()), logsCommand(c, realWorld()))
 	root.AddCommand(devCommand(), orderCommand(c), eventsCommand(c, realWorld()), dlqCommand(c, realWorld()), reconcileCommand(c, time.Now), doctorCommand(c))
 	return root
 }

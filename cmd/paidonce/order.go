@@ -32,7 +32,7 @@ type orderReport struct {
 func orderCommand(find connector) *cobra.Command {
 	var o targetOptions
 	var asJSON bool
-	group := groupCommand("order", "Look at an order, close it, let a hold pass")
+	group := groupCommand("order", "Make an order, look at it, close it, let a hold pass")
 	o.addTo(group)
 	group.PersistentFlags().BoolVar(&asJSON, "json", false, "print the answer as JSON, for programs")
 	add := func(cmd *cobra.Command, arguments int, run orderRun) {
@@ -62,6 +62,8 @@ func orderCommand(find connector) *cobra.Command {
 		group.AddCommand(cmd)
 	}
 
+	creating, create := orderCreateCommand()
+	add(creating, 1, create)
 	add(&cobra.Command{Use: "get ID", Short: "Where an order stands"}, 1, getOrder)
 	add(&cobra.Command{
 		Use:   "explain ID",

@@ -41,6 +41,12 @@ type target struct {
 
 	// queues opens the stack's queue of events and its dead letter queue.
 	queues func(context.Context) (eventQueues, error)
+
+	// logs finds the stack's log groups.
+	logs func(context.Context) (logReader, error)
+
+	// signing reads what an event needs that the stack is to take for the gateway's.
+	signing func(context.Context) (signing, error)
 }
 
 // eventReader is what is needed of the table.
@@ -112,7 +118,9 @@ func newTarget(name, flags, stack, apiURL, table string, cfg aws.Config) target 
 		reconciler: func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
 			return openReconciler(ctx, cfg, stack, table, perSecond, log)
 		},
-		queues: func(ctx context.Context) (eventQueues, error) { return openQueues(ctx, cfg, stack) },
+		queues:  func(ctx context.Context) (eventQueues, error) { return openQueues(ctx, cfg, stack) },
+		logs:    func(ctx context.Context) (logReader, error) { return openLogs(ctx, deployed{cfg, stack}) },
+		signing: func(ctx context.Context) (signing, error) { return openSigning(ctx, deployed{cfg, stack}) },
 	}
 }
 

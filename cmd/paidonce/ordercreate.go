@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"paidonce/shared/apigw"
+	"paidonce/shared/payment"
+)
+
+// minorUnits is a flag's amount: a whole number above 0 of paise, cents, yen.
+type minorUnits int64
+
+// String implements pflag.Value.
+func (m *minorUnits) String() string { return strconv.FormatInt(int64(*m), 10) }
+
+// Type implements pflag.Value.
+func (m *minorUnits) Type() string { return "MINOR-UNITS" }
+
+// Set implements pflag.Value.
+func (m *minorUnits) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > payment.MaxAmount {
+		return errors.New("it is a whole number above 0 of minor units: 49900 is 499.00 INR")
+	}
+	*m = minorUnits(n)
+	return nil
+}
+
+// orderAsk is the body that makes an order.
+type orderAsk struct {
+	ID       string `json:"id"`
+	Amount   int64  `json:"amount"` // minor units
+	Currency string `json:"currency"`
+	Gateway  string `json:"gateway"`
+}
+
+// createdOrder is an order with what the browser's checkout needs to be opened.
+type createdOrder struct {
+	apigw.Order
+	Checkout struct {
+		KeyID          string `json:"key_id"` // public
+		GatewayOrderID string `json:"gateway_order_id"`
+		Amount         int64  `json:"amount"` // minor units
+		Currency       string `json:"currency"`
+	} `json:"checkout"`
+}
+
+// openOrder makes an order, or finds it made. made is whether this call made it.
+func (c apiClient) openOrder(ctx context.Context, a orderAsk) (o createdOrder, made bool, err error) {
+	status, err := c.exchange(ctx, http.MethodPost, "/orders", a, &o)
+	return o, status == http.StatusCreated, err
+}
+
+// orderCreateCommand is the command, and what it does; [orderCommand] adds the rest.
+func orderCreateCommand() (*cobra.Command, orderRun) {
+	var amount minorUnits
+	a := orderAsk{}
+	cmd := &cobra.Command{
+		Use:   "create ID --amount MINOR-UNITS --currency CODE",
+		Short: "Make an order, here and at the gateway",
+		Long: `Make an order, here and at the gateway, and show what the browser's checkout needs to be opened. Amounts are in minor units:
+--amount 49900 --currency INR is 499.00 INR. The same call again makes no second order: it shows the first.`,
+		Example: `  paidonce order create order-417 --amount 49900 --currency INR`,
+	}
+	cmd.Flags().Var(&amount, "amount", "what the order costs, in minor units: 49900 is 499.00 INR")
+	cmd.Flags().StringVar(&a.Currency, "currency", "", "`CODE` of the currency, as INR")
+	cmd.Flags().StringVar(&a.Gateway, "gateway", gatewayName, "`NAME` of the gateway that takes the money")
+	require(cmd, "amount", "currency")
+	complete(cmd, "currency", "INR", "USD", "EUR")
+	complete(cmd, "gateway", gatewayName)
+	return cmd, func(ctx context.Context, t target, id string, _ []string) (orderReport, error) {
+		a.ID, a.Amount, a.Currency = id, int64(amount), strings.ToUpper(a.Currency)
+		if !payment.IsCurrency(a.Currency) {
+			return orderReport{}, fmt.Errorf("--currency %q is none: it is three letters, as INR", a.Currency)
+		}
+		return createOrder(ctx, t, a)
+	}
+}
+
+func createOrder(ctx context.Context, t target, a orderAsk) (orderReport, error) {
+	o, made, err := t.api.openOrder(ctx, a)
+	if r := new(refusal); errors.As(err, &r) && r.field == "" {
+		if cured := cureCreate(r, a, t.flags); cured != nil {
+			return orderReport{}, cured
+		}
+	}
+	return orderReport{o, func(p *page) {
+		money := payment.Money{Amount: a.Amount, Currency: a.Currency}
+		if made {
+			p.line("Made: order %s of %s.\n", o.ID, money)
+		} else {
+			p.line("Order %s of %s was there already: nothing was made.\n", o.ID, money)
+		}
+		p.order(o.Order, t.flags)
+		p.table("For the browser's checkout", [][]string{
+			{"key_id", o.Checkout.KeyID}, {"gateway_order_id", o.Checkout.GatewayOrderID},
+			{"amount", strconv.FormatInt(o.Checkout.Amount, 10)}, {"currency", o.Checkout.Currency},
+		})
+	}}, err
+}
+
+// cureCreate says what an answer means for whoever makes an order; nil: the same as everywhere.
+func cureCreate(r *refusal, a orderAsk, flags string) error {
+	switch {
+	case r.status == http.StatusConflict && r.message == apigw.ErrClosed.Error():
+		return fmt.Errorf("order %s is there already, and closed: take another id", a.ID)
+	case r.status == http.StatusConflict:
+		return fmt.Errorf("order %s is there already, of another amount, currency or gateway: take another id, or look: paidonce order get %s%s", a.ID, a.ID, flags)
+	case r.message == payment.ErrGatewayRefused.Error():
+		return fmt.Errorf("order %s was not made, the gateway refused it (%s), and the id is free: `paidonce doctor%s` checks the API key", a.ID, printable(r.reason), flags)
+	case r.status >= http.StatusInternalServerError:
+		return fmt.Errorf("whether order %s was made is not known (%d): the same command again finds out, and makes no second one", a.ID, r.status)
+	}
+	return nil
+}
