@@ -27,7 +27,7 @@ const (
 // TestAnUpgradeLosesNothing deploys anew while customers pay. What a request meets in between may fail, as long as the gateway's
 // repetition makes it good. What the upgrade changes stays changed: it is the last test of the package, or no later one may mind.
 func TestAnUpgradeLosesNothing(t *testing.T) {
-	change := localaws.Upgrade{Release: "2", Parameters: map[string]string{
+	change := localaws.Upgrade{Parameters: map[string]string{
 		"LogLevel":       "DEBUG",  // of all functions
 		"ConfirmCapture": "always", // of the worker, which then asks the gateway about each payment
 	}}

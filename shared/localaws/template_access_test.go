@@ -235,6 +235,10 @@ func TestLogsAreKeptAndEnd(t *testing.T) {
 func TestAlarms(t *testing.T) {
 	d := readDeployed(t)
 	watched := map[string]bool{} // "<metric> <resource>"
+	silent := map[string]bool{   // their end is not the end of what they told of, or nobody has to hear of them
+		"OrdersHeldAlarm": true, "PaidNotFulfilledAlarm": true, "UndecodableAlarm": true, // OKActions
+		"RollbackWebhookAlarm": true, "RollbackWorkerAlarm": true, // either: they stop a deployment
+	}
 	for id, alarm := range d.ofType("AWS::CloudWatch::Alarm") {
 		name, _ := at(alarm.Properties, "AlarmName", "Fn::Sub").(string)
 		anchor, found := strings.CutPrefix(name, "${AWS::StackName}-")
@@ -243,6 +247,9 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s: named %q, description ends in %q; want the runbook's entry of that name", id, name, description)
 		}
 		for _, actions := range []string{"AlarmActions", "OKActions"} {
+			if alarm.Properties[actions] == nil && silent[id] {
+				continue
+			}
 			if diff := cmp.Diff(any([]any{refTo("AlarmTopic")}), alarm.Properties[actions]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", id, actions, diff)
 			}
@@ -254,7 +261,8 @@ func TestAlarms(t *testing.T) {
 		if alarm.Properties["TreatMissingData"] != missing {
 			t.Errorf("%s: missing data is %v, want %s, or an idle system would alarm, or a dead one would not", id, alarm.Properties["TreatMissingData"], missing)
 		}
-		for _, dimension := range alarm.Properties["Dimensions"].([]any) {
+		dimensions, _ := alarm.Properties["Dimensions"].([]any)
+		for _, dimension := range dimensions {
 			value := at(dimension, "Value")
 			subject, isRef := at(value, "Ref").(string)
 			if !isRef {

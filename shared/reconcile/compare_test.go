@@ -298,3 +298,20 @@ func TestAFactIsAppliedOnce(t *testing.T) {
 		t.Errorf("effects %v, want one fulfilment and one ledger entry", n)
 	}
 }
+
+// An order that may be paid in parts waits for the rest: nobody is called for that, until it is covered.
+func TestAPartPaymentIsNotStuck(t *testing.T) {
+	w := newWorld(t, payment.Rules{})
+	partial := payment.NewOrder("o1", rupees, "razorpay", payment.Test, w.now())
+	partial.Partial = true
+	o := w.store(partial, w.foreign(nil))
+	part := rupees.Amount / 2
+	w.pay(razorpaytest.PaymentRequest{OrderID: o.GatewayOrderID, Amount: part})
+	w.at(time.Hour)
+	w.compare(reconcile.Findings{MissingWebhook: 1})
+	w.compare(reconcile.Findings{Matched: 1})
+	w.told(o, payment.ClosedFact{Reason: "out of stock", At: w.now()})
+	w.pay(razorpaytest.PaymentRequest{OrderID: o.GatewayOrderID, Amount: rupees.Amount - part})
+	w.at(2 * time.Hour)
+	w.compare(reconcile.Findings{Matched: 1, MissingWebhook: 1, Stuck: 2})
+}

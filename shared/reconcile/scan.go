@@ -19,7 +19,7 @@ import (
 type Findings struct {
 	Matched        int `json:"matched"`         // captured payments that we knew as the gateway shows them
 	MissingWebhook int `json:"missing_webhook"` // captured payments that we did not know of; they are applied now
-	Stuck          int `json:"stuck"`           // captured payments, older than 15 minutes, of orders that are neither fulfilled nor refunded
+	Stuck          int `json:"stuck"`           // captured payments, older than 15 minutes, of orders that are neither fulfilled nor refunded, nor wait for another part
 	AmountMismatch int `json:"amount_mismatch"` // captured payments of another amount or currency than we knew, or expect
 	UnknownOrder   int `json:"unknown_order"`   // captured payments that belong to no order of ours
 	RefundUnknown  int `json:"refund_unknown"`  // refunds that we did not know of; they are applied now
@@ -251,7 +251,8 @@ func (c *compared) count(before, after payment.Order, p payment.PaymentFact, rul
 	default:
 		c.Matched++
 	}
-	if after.FulfilledAt.IsZero() && after.Status != payment.Refunded && rules.Pace.Expected(p.CreatedAt, at) {
+	waitsForTheRest := after.Partial && after.Status == payment.Pending
+	if after.FulfilledAt.IsZero() && after.Status != payment.Refunded && !waitsForTheRest && rules.Pace.Expected(p.CreatedAt, at) {
 		c.Stuck++
 		found = strings.TrimPrefix(found+", stuck", ", ")
 	}
