@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,6 +28,11 @@ type apiClient struct {
 	url string // without a slash at its end
 	aws aws.Config
 }
+
+var fitOrderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$`)
+
+// isOrderID reports whether an id may go into a path. It may be longer than POST /orders takes: adopted orders' are.
+func isOrderID(id string) bool { return fitOrderID.MatchString(id) }
 
 // refusal is an answer of the API that is not 2xx.
 type refusal struct {
@@ -51,6 +57,31 @@ type acknowledgement struct {
 func (c apiClient) createOrder(ctx context.Context, id string, amount int64) (apigw.Order, error) {
 	body := map[string]any{"id": id, "amount": amount, "currency": "INR", "gateway": "razorpay"}
 	return callAPI[apigw.Order](ctx, c, http.MethodPost, "/orders", body)
+}
+
+// orderAsk is the body that makes an order.
+type orderAsk struct {
+	ID       string `json:"id"`
+	Amount   int64  `json:"amount"` // minor units
+	Currency string `json:"currency"`
+	Gateway  string `json:"gateway"`
+}
+
+// createdOrder is an order with what the browser's checkout needs to be opened.
+type createdOrder struct {
+	apigw.Order
+	Checkout struct {
+		KeyID          string `json:"key_id"` // public
+		GatewayOrderID string `json:"gateway_order_id"`
+		Amount         int64  `json:"amount"` // minor units
+		Currency       string `json:"currency"`
+	} `json:"checkout"`
+}
+
+// openOrder makes an order, or finds it made. made is whether this call made it.
+func (c apiClient) openOrder(ctx context.Context, a orderAsk) (o createdOrder, made bool, err error) {
+	status, err := c.exchange(ctx, http.MethodPost, "/orders", a, &o)
+	return o, status == http.StatusCreated, err
 }
 
 func (c apiClient) order(ctx context.Context, id string) (apigw.Order, error) {
@@ -78,11 +109,11 @@ type refundAsk struct {
 	Force     bool   `json:"force,omitempty"` // also of a payment that is disputed
 }
 
-// refund asks for money of an order back. made is whether this call made the refund: asked again by the same id it is
-// false, and the refund the same.
-func (c apiClient) refund(ctx context.Context, orderID string, a refundAsk) (r apigw.RefundRequest, made bool, err error) {
-	status, err := c.exchange(ctx, http.MethodPost, "/orders/"+orderID+"/refunds", a, &r)
-	return r, status == http.StatusCreated, err
+// refund asks for money of an order back. The status says what came of it: 201 if this call made the refund, 200 if it was made
+// before under this id, and 202 if the gateway's word is not known yet.
+func (c apiClient) refund(ctx context.Context, orderID string, a refundAsk) (r apigw.RefundRequest, status int, err error) {
+	status, err = c.exchange(ctx, http.MethodPost, "/orders/"+orderID+"/refunds", a, &r)
+	return r, status, err
 }
 
 // callAPI sends body as JSON, unless it is nil, and decodes the answer.

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
+
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -91,14 +92,7 @@ func (s *stubAPI) target() target {
 	return target{name: "the test's stack", flags: " --stack test", api: apiClient{s.URL, testConfig()}}
 }
 
-// run runs a command on the target, as the command line does.
-func run(t *testing.T, on target, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	var out, errOut bytes.Buffer
-	root := rootCommand(func(context.Context, targetOptions) (target, error) { return on, nil })
-	root.SetArgs(args)
-	root.SetOut(&out)
-	root.SetErr(&errOut)
-	err = root.ExecuteContext(t.Context())
-	return out.String(), errOut.String(), err
+// finds is the connector that finds a target.
+func finds(on target) connector {
+	return func(context.Context, targetOptions) (target, error) { return on, nil }
 }

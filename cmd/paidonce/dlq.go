@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"paidonce/shared/queue"
 )
 
-func dlqCommand(find connector, w surroundings) *cobra.Command {
+func dlqCommand(find eventsConnector, w surroundings) *cobra.Command {
 	var o targetOptions
 	group := groupCommand("dlq", "Look into the dead letter queue, and send its events to the worker again")
 	o.addTo(group)
@@ -29,14 +28,14 @@ is killed leaves them hidden, for 5 minutes. The alarm of the queue may pause me
 
 // letters are the dead letters of a stack, with their rows.
 type letters struct {
-	target  target
+	target  eventsTarget
 	queues  eventQueues
 	entries []entry // oldest first
 	reach   queue.Reach
 }
 
 // openLetters finds the stack and reads all of its dead letters.
-func openLetters(cmd *cobra.Command, find connector, o targetOptions, asJSON bool) (l letters, err error) {
+func openLetters(cmd *cobra.Command, find eventsConnector, o targetOptions, asJSON bool) (l letters, err error) {
 	ctx := cmd.Context()
 	if l.target, err = find(ctx, o); err != nil {
 		return l, l.target.cure(err)
@@ -62,14 +61,6 @@ func warnOfStuck(w io.Writer, r queue.Reach) {
 	}
 }
 
-// count is a number of things for people.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
-
 // doubts say what was not seen, or are empty.
 func (l letters) doubts() (lines []string) {
 	if l.reach.Others > 0 {
@@ -81,7 +72,7 @@ func (l letters) doubts() (lines []string) {
 	return lines
 }
 
-func dlqListCommand(find connector, o *targetOptions, w surroundings) *cobra.Command {
+func dlqListCommand(find eventsConnector, o *targetOptions, w surroundings) *cobra.Command {
 	var f eventFilter
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -175,7 +166,7 @@ func orAll(arguments []string) []string {
 	return arguments
 }
 
-func dlqShowCommand(find connector, o *targetOptions) *cobra.Command {
+func dlqShowCommand(find eventsConnector, o *targetOptions) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show GATEWAY/EVENT_ID",

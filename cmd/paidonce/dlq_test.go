@@ -56,15 +56,6 @@ func TestDLQListOfNothing(t *testing.T) {
 	}
 }
 
-func compacted(t *testing.T, text string) string {
-	t.Helper()
-	var v json.RawMessage
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return asJSON(t, v)
-}
-
 func TestFiltersOfDeadLetters(t *testing.T) {
 	for _, c := range []struct {
 		flags string

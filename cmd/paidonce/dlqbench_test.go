@@ -114,13 +114,13 @@ func (b *queueBench) run(args ...string) (stdout, stderr string, err error) {
 }
 
 func (b *queueBench) runContext(ctx context.Context, args ...string) (stdout, stderr string, err error) {
-	on := target{name: "the test's stack", flags: " --stack test", events: b.table}
+	on := eventsTarget{target: target{name: "the test's stack", flags: " --stack test", events: b.table}}
 	on.queues = func(context.Context) (eventQueues, error) {
 		b.opened++
 		events := queue.New(b.sqs, benchEvents)
 		return eventQueues{events, queue.NewDeadLetters(b.sqs, benchDead, events, b.now)}, nil
 	}
-	find := func(context.Context, targetOptions) (target, error) { return on, nil }
+	find := func(context.Context, targetOptions) (eventsTarget, error) { return on, nil }
 	root := &cobra.Command{Use: "paidonce", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(dlqCommand(find, b.surroundings()), eventsCommand(find, b.surroundings()))
 	var out, errOut bytes.Buffer

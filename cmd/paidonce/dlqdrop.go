@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func dlqDropCommand(find connector, o *targetOptions, w surroundings) *cobra.Command {
+func dlqDropCommand(find eventsConnector, o *targetOptions, w surroundings) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "drop MESSAGE_ID|GATEWAY/EVENT_ID ...",

@@ -38,7 +38,7 @@ func TestDeadLettersOnTheEmulator(t *testing.T) {
 	}
 	eventsURL, deadURL := create("events"), create("dead")
 	events := queue.New(queues, eventsURL)
-	on := target{name: "the emulator", events: store, queues: func(context.Context) (eventQueues, error) {
+	on := eventsTarget{target: target{name: "the emulator", events: store}, queues: func(context.Context) (eventQueues, error) {
 		return eventQueues{events, queue.NewDeadLetters(queues, deadURL, events, time.Now)}, nil
 	}}
 	put := func(id string, status payment.EventStatus, next time.Time) payment.EventKey {
@@ -61,18 +61,18 @@ func TestDeadLettersOnTheEmulator(t *testing.T) {
 	}
 	put("evt_odd", payment.EventParked, time.Time{}) // it waits for a person, after everything else
 
-	out, errOut, err := run(t, on, "dlq", "ls")
+	out, errOut, err := runEvents(t, on, "dlq", "ls")
 	if err != nil || errOut != "" || !strings.Contains(out, "\n23 messages:\n      23  no luck\n") {
 		t.Errorf("%v %s\n%s", err, errOut, out)
 	}
 	if visible, hidden := depth(t, queues, deadURL); visible != "23" || hidden != "0" {
 		t.Errorf("%s visible, %s hidden after a look", visible, hidden)
 	}
-	out, _, err = run(t, on, "dlq", "redrive", "razorpay/evt_c", "razorpay/evt_w", "--yes")
+	out, _, err = runEvents(t, on, "dlq", "redrive", "razorpay/evt_c", "razorpay/evt_w", "--yes")
 	if err != nil || !strings.HasSuffix(out, "\n2 messages sent to the worker.\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, _, err = run(t, on, "dlq", "redrive", "--reason", "LUCK", "--yes")
+	out, _, err = runEvents(t, on, "dlq", "redrive", "--reason", "LUCK", "--yes")
 	if err != nil || !strings.HasSuffix(out, "\n21 messages sent to the worker.\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -84,7 +84,7 @@ func TestDeadLettersOnTheEmulator(t *testing.T) {
 	if got := received(t, queues, eventsURL); !slices.Contains(got, queue.Encode(keys[0])) {
 		t.Errorf("received %q", got)
 	}
-	out, _, err = run(t, on, "events", "ls", "--status", "parked")
+	out, _, err = runEvents(t, on, "events", "ls", "--status", "parked")
 	if err != nil || !strings.Contains(out, "razorpay/evt_odd") || !strings.Contains(out, "a person") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -21,7 +21,7 @@ type redriveOptions struct {
 	keys   []payment.EventKey
 }
 
-func dlqRedriveCommand(find connector, o *targetOptions, w surroundings) *cobra.Command {
+func dlqRedriveCommand(find eventsConnector, o *targetOptions, w surroundings) *cobra.Command {
 	var r redriveOptions
 	cmd := &cobra.Command{
 		Use:   "redrive [GATEWAY/EVENT_ID ...]",
@@ -82,7 +82,7 @@ func (r redriveOptions) check() error {
 }
 
 // again is the command line that does the same.
-func (r redriveOptions) again(t target) string {
+func (r redriveOptions) again(t eventsTarget) string {
 	args := []string{"paidonce", "dlq", "redrive"}
 	for _, k := range r.keys {
 		args = append(args, k.String())
@@ -93,7 +93,7 @@ func (r redriveOptions) again(t target) string {
 	return shellWords(slices.Concat(args, r.filter.arguments(), r.arguments())) + t.flags
 }
 
-func (r redriveOptions) run(cmd *cobra.Command, find connector, o targetOptions, w surroundings) error {
+func (r redriveOptions) run(cmd *cobra.Command, find eventsConnector, o targetOptions, w surroundings) error {
 	l, err := openLetters(cmd, find, o, r.asJSON)
 	if err != nil {
 		return err

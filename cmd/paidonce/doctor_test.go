@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -232,7 +234,7 @@ func TestWithoutAnyPermission(t *testing.T) {
 	})
 	cfg := testConfig()
 	cfg.BaseEndpoint = &url
-	out, _, err := run(t, target{name: "stack shop", stack: deployed{cfg, "shop"}}, "doctor", "--json")
+	out, _, err := run(t, []*cobra.Command{doctorCommand(finds(target{name: "stack shop", stack: deployed{cfg, "shop"}}))}, "doctor", "--json")
 	if err == nil || err.Error() != "3 of 22 checks failed" {
 		t.Errorf("ends with %v", err)
 	}
@@ -269,10 +271,8 @@ func TestDoctorWithoutAStack(t *testing.T) {
 			"there is no stack shop for these credentials: check the name, --region and AWS_PROFILE"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			root := rootCommand(func(context.Context, targetOptions) (target, error) { return c.on, c.err })
-			root.SetArgs([]string{"doctor"})
-			root.SetOut(io.Discard)
-			if err := root.ExecuteContext(t.Context()); err == nil || err.Error() != c.want {
+			command := doctorCommand(func(context.Context, targetOptions) (target, error) { return c.on, c.err })
+			if _, _, err := run(t, []*cobra.Command{command}, "doctor"); err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

@@ -21,7 +21,7 @@ import (
 // under a known id has its digest behind an exclamation mark.
 var fitEventKey = regexp.MustCompile(`^([a-z0-9_-]{1,40})/((?:[A-Za-z0-9_-]{1,64}|sha256:[0-9a-f]{64})(?:![0-9a-f]{64})?)$`)
 
-func eventsCommand(find connector, w surroundings) *cobra.Command {
+func eventsCommand(find eventsConnector, w surroundings) *cobra.Command {
 	var o targetOptions
 	group := groupCommand("events", "Look at what a gateway delivered, and send it to the worker again")
 	o.addTo(group)
@@ -74,7 +74,7 @@ func parseEventKey(s string) (payment.EventKey, error) {
 	return payment.EventKey{Gateway: m[1], ID: m[2]}, nil
 }
 
-func readEvent(ctx context.Context, t target, key payment.EventKey) (payment.Event, error) {
+func readEvent(ctx context.Context, t eventsTarget, key payment.EventKey) (payment.Event, error) {
 	e, err := t.events.Event(ctx, key)
 	switch {
 	case errors.Is(err, payment.ErrNotFound):
@@ -168,11 +168,4 @@ func bodyTitle(e payment.Event) string {
 		return "The body was too large to keep. What it said, redacted:"
 	}
 	return "The body, redacted (--raw prints it as it is):"
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

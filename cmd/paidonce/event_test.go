@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+
+	"github.com/spf13/cobra"
+
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,8 +28,15 @@ func digest(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// runEvents runs a command line of one of the package's commands.
+func runEvents(t *testing.T, on eventsTarget, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	find := func(context.Context, targetOptions) (eventsTarget, error) { return on, nil }
+	return run(t, []*cobra.Command{eventsCommand(find, realWorld()), dlqCommand(find, realWorld())}, args...)
+}
+
 // withEvent is a target whose table holds one event, changed.
-func withEvent(t *testing.T, change func(*payment.Event)) target {
+func withEvent(t *testing.T, change func(*payment.Event)) eventsTarget {
 	t.Helper()
 	e := payment.Event{
 		Key: payment.EventKey{Gateway: "razorpay", ID: "evt_1"}, Status: payment.EventApplied,
@@ -40,11 +51,11 @@ func withEvent(t *testing.T, change func(*payment.Event)) target {
 	if _, err := memory.PutEvent(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	return target{name: "the test's stack", events: memory}
+	return eventsTarget{target: target{name: "the test's stack", events: memory}}
 }
 
 func TestShowEvent(t *testing.T) {
-	out, errOut, err := run(t, withEvent(t, nil), "events", "show", "razorpay/evt_1")
+	out, errOut, err := runEvents(t, withEvent(t, nil), "events", "show", "razorpay/evt_1")
 	if err != nil || errOut != "" {
 		t.Fatal(err, errOut)
 	}
@@ -52,7 +63,7 @@ func TestShowEvent(t *testing.T) {
 }
 
 func TestShowEventForPrograms(t *testing.T) {
-	out, _, err := run(t, withEvent(t, nil), "events", "show", "razorpay/evt_1", "--json")
+	out, _, err := runEvents(t, withEvent(t, nil), "events", "show", "razorpay/evt_1", "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +83,11 @@ func TestShowEventWithoutAReadableBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			on := withEvent(t, c.change)
-			out, _, err := run(t, on, "events", "show", "razorpay/evt_1")
+			out, _, err := runEvents(t, on, "events", "show", "razorpay/evt_1")
 			if err != nil || !strings.Contains(out, "\n"+c.want) || strings.Contains(out, "asha") {
 				t.Errorf("%v\n%s", err, out)
 			}
-			out, _, err = run(t, on, "events", "show", "razorpay/evt_1", "--json")
+			out, _, err = runEvents(t, on, "events", "show", "razorpay/evt_1", "--json")
 			if err != nil || !json.Valid([]byte(out)) || strings.Contains(out, "asha") {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -90,7 +101,7 @@ func TestRawIsWhatWasReceived(t *testing.T) {
 		everyByte[i] = byte(i)
 	}
 	for _, body := range []string{capturedEvent, string(everyByte), "no newline at the end", "\n", ""} {
-		out, errOut, err := run(t, withEvent(t, func(e *payment.Event) { e.Body, e.SHA256 = []byte(body), digest(body) }),
+		out, errOut, err := runEvents(t, withEvent(t, func(e *payment.Event) { e.Body, e.SHA256 = []byte(body), digest(body) }),
 			"events", "show", "razorpay/evt_1", "--raw")
 		if err != nil || errOut != "" || out != body {
 			t.Errorf("%q was printed as %q, %q, %v", body, out, errOut, err)
@@ -99,7 +110,7 @@ func TestRawIsWhatWasReceived(t *testing.T) {
 }
 
 func TestRawOfAReducedBodySaysSo(t *testing.T) {
-	out, errOut, err := run(t, withEvent(t, func(e *payment.Event) { e.Reduced, e.SHA256 = true, "ff" }), "events", "show", "razorpay/evt_1", "--raw")
+	out, errOut, err := runEvents(t, withEvent(t, func(e *payment.Event) { e.Reduced, e.SHA256 = true, "ff" }), "events", "show", "razorpay/evt_1", "--raw")
 	if err != nil || out != capturedEvent || !strings.Contains(errOut, "not what was received") {
 		t.Errorf("printed %q, %q, %v", out, errOut, err)
 	}
@@ -109,7 +120,7 @@ func TestABodyThatChangedIsAnError(t *testing.T) {
 	on := withEvent(t, func(e *payment.Event) { e.SHA256 = digest("something else") })
 	want := "event razorpay/evt_1: the stored body is not the one that was received: its sha256 is " + digest(capturedEvent) + ", the row says " + digest("something else")
 	for _, flags := range [][]string{{"--raw"}, {"--json"}, nil} {
-		out, _, err := run(t, on, append([]string{"events", "show", "razorpay/evt_1"}, flags...)...)
+		out, _, err := runEvents(t, on, append([]string{"events", "show", "razorpay/evt_1"}, flags...)...)
 		if err == nil || err.Error() != want {
 			t.Errorf("%v: %v", flags, err)
 		}
@@ -129,7 +140,7 @@ func TestEventErrors(t *testing.T) {
 		"razorpay/evt#1":           `"razorpay/evt#1" is not an event: write it as the logs do, razorpay/Q2bFhX1yZ0aBcD or razorpay/sha256:<64 hex digits>`,
 		"razorpay/" + hex64 + "x":  `"razorpay/` + hex64 + `x" is not an event: write it as the logs do, razorpay/Q2bFhX1yZ0aBcD or razorpay/sha256:<64 hex digits>`,
 	} {
-		out, _, err := run(t, withEvent(t, nil), "events", "show", name)
+		out, _, err := runEvents(t, withEvent(t, nil), "events", "show", name)
 		if err == nil || err.Error() != want || out != "" {
 			t.Errorf("%s: got %v, want %s; printed %q", name, err, want, out)
 		}

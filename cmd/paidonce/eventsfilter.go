@@ -28,16 +28,9 @@ func (f *eventFilter) addTo(cmd *cobra.Command) {
 	complete(cmd, "type", "payment.authorized", "payment.captured", "payment.failed", "order.paid", "refund.created", "refund.processed", "refund.failed")
 }
 
-// complete offers the values of a flag to the shell.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is no such flag
-	}
-}
-
 func (f eventFilter) check() error {
 	switch {
-	case f.order != "" && !fitOrderID.MatchString(f.order):
+	case f.order != "" && !isOrderID(f.order):
 		return fmt.Errorf("--order %q is not an order id: it has 1 to 40 letters, digits, _ . or -, and begins with a letter or digit", f.order)
 	case f.older < 0 || f.younger < 0:
 		return errors.New("--older-than and --younger-than say how long ago: write them as 90m or 24h")

@@ -126,7 +126,7 @@ func ofIndex(ctx context.Context, table eventReader, want payment.EventStatus) (
 	return found, nil
 }
 
-func eventsListCommand(find connector, o *targetOptions, w surroundings) *cobra.Command {
+func eventsListCommand(find eventsConnector, o *targetOptions, w surroundings) *cobra.Command {
 	var c eventChoice
 	var asJSON bool
 	var limit int
@@ -182,7 +182,7 @@ type eventList struct {
 	Cut    []payment.EventStatus `json:"cut"`
 }
 
-func (c eventChoice) print(out io.Writer, t target, found chosen, shown []entry, now time.Time) error {
+func (c eventChoice) print(out io.Writer, t eventsTarget, found chosen, shown []entry, now time.Time) error {
 	p := &page{out: out}
 	switch {
 	case len(shown) == 0 && c.order != "":

@@ -154,7 +154,7 @@ const (
 
 // await looks at the rows of events that were sent until all are settled or the time is up. An event is settled once it is
 // applied, or was settled once more than it had been: FAILED it was all the time.
-func (w surroundings) await(ctx context.Context, table eventReader, sent []entry, patience time.Duration, step func(settled int)) (outcome, error) {
+func await(ctx context.Context, w surroundings, table eventReader, sent []entry, patience time.Duration, step func(settled int)) (outcome, error) {
 	until := w.now().Add(patience)
 	open := map[payment.EventKey]payment.Event{}
 	for _, e := range sent {
@@ -246,13 +246,13 @@ func (o outcome) err(waited time.Duration, flags string) error {
 }
 
 // follow waits for what becomes of what was sent, if that is wanted, and puts it into the report.
-func (o bulkOptions) follow(cmd *cobra.Command, w surroundings, t target, sent []entry, report *reportBulk) error {
+func (o bulkOptions) follow(cmd *cobra.Command, w surroundings, t eventsTarget, sent []entry, report *reportBulk) error {
 	if o.wait == 0 || len(sent) == 0 {
 		return nil
 	}
 	bar := newBar(cmd, len(sent), "waiting for the worker", o.asJSON)
 	began := w.now()
-	became, err := w.await(cmd.Context(), t.events, sent, o.wait, func(n int) { bar.Add(n) })
+	became, err := await(cmd.Context(), w, t.events, sent, o.wait, func(n int) { bar.Add(n) })
 	bar.Clear()
 	report.Became = &became
 	waited := w.now().Sub(began)

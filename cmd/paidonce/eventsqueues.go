@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -14,18 +13,35 @@ import (
 	"paidonce/shared/queue"
 )
 
+// eventsTarget is the stack that a command is about, with its queues.
+type eventsTarget struct {
+	target
+	queues func(context.Context) (eventQueues, error)
+}
+
+// eventsConnector finds the stack that the options name.
+type eventsConnector func(context.Context, targetOptions) (eventsTarget, error)
+
+// withQueues opens the queues of the stack that is found, once they are needed.
+func withQueues(find connector) eventsConnector {
+	return func(ctx context.Context, o targetOptions) (eventsTarget, error) {
+		t, err := find(ctx, o)
+		return eventsTarget{t, func(ctx context.Context) (eventQueues, error) { return openQueues(ctx, t.stack) }}, err
+	}
+}
+
 // eventQueues are a stack's queue of events and its dead letter queue.
 type eventQueues struct {
 	events *queue.Queue
 	dead   *queue.DeadLetters
 }
 
-func openQueues(ctx context.Context, cfg aws.Config, stack string) (eventQueues, error) {
-	eventsURL, deadURL, err := queueURLs(ctx, cloudformation.NewFromConfig(cfg), stack)
+func openQueues(ctx context.Context, d deployed) (eventQueues, error) {
+	eventsURL, deadURL, err := queueURLs(ctx, cloudformation.NewFromConfig(d.cfg), d.stack)
 	if err != nil {
 		return eventQueues{}, err
 	}
-	client := sqs.NewFromConfig(cfg)
+	client := sqs.NewFromConfig(d.cfg)
 	events := queue.New(client, eventsURL)
 	return eventQueues{events, queue.NewDeadLetters(client, deadURL, events, time.Now)}, nil
 }
@@ -53,7 +69,7 @@ const (
 )
 
 // cureEvents is cure for what goes wrong between the queues and the table.
-func (t target) cureEvents(err error, needs string) error {
+func (t eventsTarget) cureEvents(err error, needs string) error {
 	switch code := codeOf(err); {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")

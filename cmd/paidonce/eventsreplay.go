@@ -18,7 +18,7 @@ type replayOptions struct {
 	keys   []payment.EventKey
 }
 
-func eventsReplayCommand(find connector, o *targetOptions, w surroundings) *cobra.Command {
+func eventsReplayCommand(find eventsConnector, o *targetOptions, w surroundings) *cobra.Command {
 	var r replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay [GATEWAY/EVENT_ID ...]",
@@ -61,7 +61,7 @@ func (r replayOptions) check() error {
 	return errors.Join(r.choice.check(), r.bulkOptions.check())
 }
 
-func (r replayOptions) again(t target) string {
+func (r replayOptions) again(t eventsTarget) string {
 	args := []string{"paidonce", "events", "replay"}
 	for _, k := range r.keys {
 		args = append(args, k.String())
@@ -69,7 +69,7 @@ func (r replayOptions) again(t target) string {
 	return shellWords(slices.Concat(args, r.choice.arguments(), r.arguments())) + t.flags
 }
 
-func (r replayOptions) run(cmd *cobra.Command, find connector, o targetOptions, w surroundings) error {
+func (r replayOptions) run(cmd *cobra.Command, find eventsConnector, o targetOptions, w surroundings) error {
 	ctx := cmd.Context()
 	t, err := find(ctx, o)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r replayOptions) run(cmd *cobra.Command, find connector, o targetOptions, 
 }
 
 // find reads the events that are named, all of which must be there, or those that the flags choose.
-func (r replayOptions) find(ctx context.Context, t target, w surroundings) (chosen, error) {
+func (r replayOptions) find(ctx context.Context, t eventsTarget, w surroundings) (chosen, error) {
 	if len(r.keys) == 0 {
 		found, err := r.choice.find(ctx, t.events, w.now())
 		return found, t.cureEvents(err, mayReplay)
@@ -157,14 +157,14 @@ func (r replayOptions) plan(found []entry, w surroundings) plan {
 	return pl
 }
 
-func replayTitle(n int, t target) string {
+func replayTitle(n int, t eventsTarget) string {
 	if n == 0 {
 		return fmt.Sprintf("No event of %s is to be sent.", t.name)
 	}
 	return fmt.Sprintf("To be handed to the worker of %s again: %s.", t.name, count(n, "event"))
 }
 
-func (r replayOptions) send(cmd *cobra.Command, w surroundings, t target, chosen []entry, p *page, report *reportBulk) error {
+func (r replayOptions) send(cmd *cobra.Command, w surroundings, t eventsTarget, chosen []entry, p *page, report *reportBulk) error {
 	queues, err := t.queues(cmd.Context())
 	if err != nil {
 		return t.cureEvents(err, mayReplay)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,29 @@ const (
 // fitLogID is what can be looked for: an id as the logs write it, whosever it is.
 var fitLogID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/!=+@-]{1,199}$`)
 
-func logsCommand(find connector, w surroundings) *cobra.Command {
+// logsTarget is the stack that the command is about, with its log groups.
+type logsTarget struct {
+	target
+	logs func(context.Context) (logReader, error)
+}
+
+// logsConnector finds the stack that the options name.
+type logsConnector func(context.Context, targetOptions) (logsTarget, error)
+
+// newLogsCommand is `paidonce logs`.
+func newLogsCommand(find connector, w surroundings) *cobra.Command {
+	return logsCommand(withLogs(find), w)
+}
+
+// withLogs finds the log groups of the stack that is found, once they are needed.
+func withLogs(find connector) logsConnector {
+	return func(ctx context.Context, o targetOptions) (logsTarget, error) {
+		t, err := find(ctx, o)
+		return logsTarget{t, func(ctx context.Context) (logReader, error) { return openLogs(ctx, t.stack) }}, err
+	}
+}
+
+func logsCommand(find logsConnector, w surroundings) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs [ID]",
@@ -102,7 +125,7 @@ func (o *logsOptions) settle(cmd *cobra.Command, id string) error {
 	return nil
 }
 
-func (o logsOptions) run(cmd *cobra.Command, find connector, w surroundings, id string) error {
+func (o logsOptions) run(cmd *cobra.Command, find logsConnector, w surroundings, id string) error {
 	ctx := cmd.Context()
 	t, err := find(ctx, o.target)
 	if err != nil {
@@ -139,12 +162,12 @@ func (o logsOptions) run(cmd *cobra.Command, find connector, w surroundings, id 
 		return o.nothing(cmd, t, id)
 	}
 	p := &page{out: cmd.OutOrStdout()}
-	p.logLines(found, o.limit)
+	showLines(p, found, o.limit)
 	if found.truncated {
 		p.line("\nMore is related to this than was looked at (%d events and orders, %d invocations of a function).", maxRelated, maxCalls)
 	}
 	if o.errors {
-		p.failures(found.failures)
+		showFailures(p, found.failures)
 	}
 	return p.err
 }
@@ -165,7 +188,7 @@ func (o logsOptions) takes(function string) bool {
 }
 
 // nothing says that there is no line: of an id that is an error.
-func (o logsOptions) nothing(cmd *cobra.Command, t target, id string) error {
+func (o logsOptions) nothing(cmd *cobra.Command, t logsTarget, id string) error {
 	what := "line"
 	if o.errors {
 		what = "error"
@@ -188,7 +211,7 @@ func (o logsOptions) nothing(cmd *cobra.Command, t target, id string) error {
 const mayReadLogs = "cloudformation:DescribeStacks and ListStackResources, and logs:FilterLogEvents on the stack's log groups"
 
 // cureLogs is cure for what goes wrong with the log groups.
-func (t target) cureLogs(err error) error {
+func (t logsTarget) cureLogs(err error) error {
 	switch code := codeOf(err); code {
 	case "ResourceNotFoundException":
 		return fmt.Errorf("%s has lost a log group that belongs to it: deploy it again", t.name)

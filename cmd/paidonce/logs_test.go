@@ -19,6 +19,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
+// logsDay is when the tests look.
+var logsDay = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
 // logsBench is a stack's log groups in memory, named as their functions.
 type logsBench struct {
 	*testing.T
@@ -37,14 +40,14 @@ func newLogsBench(t *testing.T) *logsBench {
 
 // put writes a line so many seconds after the day began, as the log service has it.
 func (b *logsBench) put(group string, second float64, text string) {
-	at := queueDay.Add(time.Duration(second * float64(time.Second)))
+	at := logsDay.Add(time.Duration(second * float64(time.Second)))
 	b.groups[group] = append(b.groups[group], types.FilteredLogEvent{Timestamp: aws.Int64(at.UnixMilli()), Message: &text})
 	slices.SortStableFunc(b.groups[group], func(a, c types.FilteredLogEvent) int { return cmp.Compare(*a.Timestamp, *c.Timestamp) })
 }
 
 // say writes a function's own line.
 func (b *logsBench) say(group string, second float64, level, msg string, attributes ...any) {
-	text := fmt.Sprintf(`{"time":%q,"level":%q,"msg":%q`, queueDay.Add(time.Duration(second*float64(time.Second))).Format(time.RFC3339Nano), level, msg)
+	text := fmt.Sprintf(`{"time":%q,"level":%q,"msg":%q`, logsDay.Add(time.Duration(second*float64(time.Second))).Format(time.RFC3339Nano), level, msg)
 	for i := 0; i < len(attributes); i += 2 {
 		value, err := json.Marshal(attributes[i+1])
 		if err != nil {
@@ -86,7 +89,7 @@ func (b *logsBench) FilterLogEvents(_ context.Context, in *cloudwatchlogs.Filter
 }
 
 func (b *logsBench) reader() logReader {
-	r := logReader{client: b, patterns: true, page: func() {}, from: queueDay.Add(-time.Hour), to: queueDay.Add(time.Hour)}
+	r := logReader{client: b, patterns: true, page: func() {}, from: logsDay.Add(-time.Hour), to: logsDay.Add(time.Hour)}
 	for _, name := range logNames() {
 		r.groups = append(r.groups, logGroup{name, name})
 	}
@@ -95,8 +98,8 @@ func (b *logsBench) reader() logReader {
 
 func (b *logsBench) run(args ...string) (stdout, stderr string, err error) {
 	b.Helper()
-	on := target{name: "the test's stack", flags: " --stack test", logs: func(context.Context) (logReader, error) { return b.reader(), nil }}
-	cmd := logsCommand(func(context.Context, targetOptions) (target, error) { return on, nil }, surroundings{now: func() time.Time { return queueDay.Add(time.Hour) }})
+	on := logsTarget{target: target{name: "the test's stack", flags: " --stack test"}, logs: func(context.Context) (logReader, error) { return b.reader(), nil }}
+	cmd := logsCommand(func(context.Context, targetOptions) (logsTarget, error) { return on, nil }, surroundings{now: func() time.Time { return logsDay.Add(time.Hour) }})
 	var out, errOut strings.Builder
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
@@ -259,7 +262,7 @@ func TestLogsAreReadToTheEnd(t *testing.T) {
 		var all []types.FilteredLogEvent
 		for i := range 25_001 {
 			all = append(all, types.FilteredLogEvent{
-				Timestamp: aws.Int64(queueDay.UnixMilli() + int64(i/700)), Message: aws.String(fmt.Sprintf(`{"level":"INFO","msg":"tick","n":%d}`, i)),
+				Timestamp: aws.Int64(logsDay.UnixMilli() + int64(i/700)), Message: aws.String(fmt.Sprintf(`{"level":"INFO","msg":"tick","n":%d}`, i)),
 			})
 		}
 		b.groups["worker"] = all

@@ -134,8 +134,8 @@ func objectInOrder(text string) (fields []logField, ok bool) {
 
 func byTime(a, b logLine) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.function, b.function)) }
 
-// logLines prints lines, below the day that they are of.
-func (p *page) logLines(found logLines, limit int) {
+// showLines prints lines, below the day that they are of.
+func showLines(p *page, found logLines, limit int) {
 	if found.left > 0 {
 		p.line("%s left out: --limit %d", count(found.left, "older line"), limit)
 	}
@@ -145,12 +145,12 @@ func (p *page) logLines(found logLines, limit int) {
 			day = d
 			p.line("%s", day)
 		}
-		p.logLine(l)
+		showLine(p, l)
 	}
 }
 
 // callIDs are the attributes that only matter where something went wrong.
-var callIDs = set("message_id", "invocation", "request_id", "requestId")
+var callIDs = setOf("message_id", "invocation", "request_id", "requestId")
 
 // rank is the order in which attributes are shown: what it is about, how it was, what came of it.
 func (f logField) rank() int {
@@ -167,7 +167,7 @@ func (f logField) rank() int {
 	return 1
 }
 
-func (p *page) logLine(l logLine) {
+func showLine(p *page, l logLine) {
 	var shown strings.Builder
 	var below []logField
 	for _, f := range slices.SortedStableFunc(slices.Values(l.fields), func(a, b logField) int { return a.rank() - b.rank() }) {
@@ -231,13 +231,13 @@ func kindOf(l logLine) failureKind {
 }
 
 var (
-	ids   = set("event", "order", "payment", "refund", "refund_request", "message_id", "request_id", "invocation")
+	ids   = setOf("event", "order", "payment", "refund", "refund_request", "message_id", "request_id", "invocation")
 	uuid  = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	stamp = regexp.MustCompile(`^[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9:.]+Z? `)
 )
 
-// failures prints how often each thing went wrong.
-func (p *page) failures(counts map[failureKind]int) {
+// showFailures prints how often each thing went wrong.
+func showFailures(p *page, counts map[failureKind]int) {
 	kinds := make([]failureKind, 0, len(counts))
 	for k := range counts {
 		kinds = append(kinds, k)
@@ -257,3 +257,11 @@ func (p *page) failures(counts map[failureKind]int) {
 }
 
 const shownKinds = 30
+
+func setOf(keys ...string) map[string]bool {
+	s := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		s[k] = true
+	}
+	return s
+}

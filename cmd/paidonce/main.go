@@ -30,25 +30,7 @@ func rootCommand(c connector) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}
-	root.AddCommand(refundCommand(c, realWorld()), sendCommand(c, realWorld()), logsCommand(c, realWorld()))
-	root.AddCommand(devCommand(), orderCommand(c), eventsCommand(c, realWorld()), dlqCommand(c, realWorld()), reconcileCommand(c, time.Now), doctorCommand(c))
+	root.AddCommand(refundCommand(c, realWorld()), newSendCommand(c, realWorld()), newLogsCommand(c, realWorld()))
+	root.AddCommand(devCommand(), orderCommand(c), newEventsCommand(c, realWorld()), newDLQCommand(c, realWorld()), newReconcileCommand(c, time.Now), doctorCommand(c))
 	return root
-}
-
-// groupCommand holds subcommands and does nothing itself.
-func groupCommand(use, short string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-}
-
-// takes refuses any other number of arguments than the usage line names.
-func takes(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return fmt.Errorf("%d arguments given, %d needed: %s", len(args), n, cmd.UseLine())
-		}
-		return nil
-	}
 }

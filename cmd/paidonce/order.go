@@ -14,11 +14,8 @@ import (
 	"paidonce/shared/payment"
 )
 
-// What must be so of what goes into a path. An order's id may be longer than POST /orders takes: adopted orders' are.
-var (
-	fitOrderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$`)
-	fitReason  = regexp.MustCompile(`^[a-z_]{1,40}$`)
-)
+// fitReason is what must be so of a hold's reason, which goes into a path.
+var fitReason = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
 // orderRun does an order command's work once the stack is found. args are those after the order's id.
 type orderRun func(ctx context.Context, t target, id string, args []string) (orderReport, error)
@@ -38,7 +35,7 @@ func orderCommand(find connector) *cobra.Command {
 	add := func(cmd *cobra.Command, arguments int, run orderRun) {
 		cmd.Args = takes(arguments)
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if !fitOrderID.MatchString(args[0]) {
+			if !isOrderID(args[0]) {
 				return fmt.Errorf("%q is not an order id: it has 1 to 40 letters, digits, _ . or -, and begins with a letter or digit", args[0])
 			}
 			t, err := find(cmd.Context(), o)
@@ -115,12 +112,12 @@ func require(cmd *cobra.Command, flags ...string) {
 
 func getOrder(ctx context.Context, t target, id string, _ []string) (orderReport, error) {
 	o, err := t.api.order(ctx, id)
-	return orderReport{o, func(p *page) { p.order(o, t.flags) }}, err
+	return orderReport{o, func(p *page) { showOrder(p, o, t.flags) }}, err
 }
 
 func explainOrder(ctx context.Context, t target, id string, _ []string) (orderReport, error) {
 	l, err := t.api.timeline(ctx, id)
-	return orderReport{l, func(p *page) { p.explain(l, t.flags) }}, err
+	return orderReport{l, func(p *page) { showTimeline(p, l, t.flags) }}, err
 }
 
 func closeOrder(ctx context.Context, t target, id, reason string) (orderReport, error) {
@@ -130,7 +127,7 @@ func closeOrder(ctx context.Context, t target, id, reason string) (orderReport, 
 	}
 	return orderReport{o, func(p *page) {
 		p.line("Closed: money that covers the order from now on is held, not fulfilled.\n")
-		p.order(o, t.flags)
+		showOrder(p, o, t.flags)
 	}}, err
 }
 
@@ -144,7 +141,7 @@ func acknowledgeHold(ctx context.Context, t target, id, reason string, said ackn
 	}
 	return orderReport{o, func(p *page) {
 		p.line("Acknowledged: %s.\n", payment.HoldKey{Reason: payment.HoldReason(reason), Subject: aws.ToString(said.Subject)})
-		p.order(o, t.flags)
+		showOrder(p, o, t.flags)
 	}}, err
 }
 

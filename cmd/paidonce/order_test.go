@@ -1,11 +1,11 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,23 +16,10 @@ import (
 	"paidonce/shared/payment"
 )
 
-var update = flag.Bool("update", false, "write the golden files of this test")
-
-func golden(t *testing.T, name, got string) {
+// runOrders runs a command line of one of the package's commands.
+func runOrders(t *testing.T, on target, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), -update accepts it\n%s", path, diff)
-	}
+	return run(t, []*cobra.Command{orderCommand(finds(on)), refundCommand(finds(on), realWorld())}, args...)
 }
 
 // richTimeline is what a stack answered about an order that had a failed attempt, a dispute that was acknowledged, a
@@ -40,41 +27,6 @@ func golden(t *testing.T, name, got string) {
 func richTimeline(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/rich-timeline.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-var orderTime = time.Date(2026, 11, 30, 15, 30, 0, 0, time.FixedZone("IST", 5*3600+1800))
-
-// testOrder is an order that waits for its money, changed.
-func testOrder(changes ...func(*apigw.Order)) apigw.Order {
-	gatewayID := "order_1"
-	o := apigw.Order{
-		ID: "o1", Status: payment.Pending, Derived: payment.Pending, Amount: 49900, Currency: "INR", Mode: payment.Test,
-		Gateway: "razorpay", GatewayOrderID: &gatewayID, CreatedAt: orderTime, UpdatedAt: orderTime, Version: 2,
-	}
-	for _, change := range changes {
-		change(&o)
-	}
-	return o
-}
-
-func is(s, derived payment.Status, paid int64) func(*apigw.Order) {
-	return func(o *apigw.Order) { o.Status, o.Derived, o.AmountPaid = s, derived, paid }
-}
-
-func held(r payment.HoldReason, subject string, acknowledged bool) func(*apigw.Order) {
-	return func(o *apigw.Order) {
-		since := orderTime.Add(time.Minute)
-		o.Holds = append(o.Holds, apigw.Hold{Reason: r, Subject: subject, Blocking: r.Blocking(), Since: &since, Acknowledged: acknowledged})
-	}
-}
-
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +49,7 @@ func TestExplain(t *testing.T) {
 	})
 	for _, id := range []string{"rich-1", "held"} {
 		t.Run(id, func(t *testing.T) {
-			out, _, err := run(t, api.target(), "order", "explain", id)
+			out, _, err := runOrders(t, api.target(), "order", "explain", id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +57,7 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	t.Run("for programs", func(t *testing.T) {
-		out, _, err := run(t, api.target(), "order", "explain", "rich-1", "--json")
+		out, _, err := runOrders(t, api.target(), "order", "explain", "rich-1", "--json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +88,7 @@ func TestWhyAnOrderIsNotFulfilled(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			api := newStubAPI(t, map[string]answer{"GET /orders/o1": {200, asJSON(t, c.order)}})
-			out, _, err := run(t, api.target(), "order", "get", "o1")
+			out, _, err := runOrders(t, api.target(), "order", "get", "o1")
 			if got, _, _ := strings.Cut(out, "\n"); got != c.want || err != nil {
 				t.Errorf("got %s, %v", got, err)
 			}
@@ -171,7 +123,7 @@ func TestCloseAndAcknowledgeSendWhatWasSaid(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			api := newStubAPI(t, map[string]answer{c.call: {200, fulfilled}})
-			out, _, err := run(t, api.target(), append([]string{"order"}, c.args...)...)
+			out, _, err := runOrders(t, api.target(), append([]string{"order"}, c.args...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +169,7 @@ func TestOrderErrorsAreOneLineWithACure(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api := newStubAPI(t, c.answers)
-			out, _, err := run(t, api.target(), append([]string{"order"}, c.args...)...)
+			out, _, err := runOrders(t, api.target(), append([]string{"order"}, c.args...)...)
 			if err == nil || err.Error() != c.want || out != "" {
 				t.Errorf("got %v, want %s; printed %q", err, c.want, out)
 			}
@@ -228,7 +180,7 @@ func TestOrderErrorsAreOneLineWithACure(t *testing.T) {
 func TestStackThatIsGone(t *testing.T) {
 	api := newStubAPI(t, nil)
 	api.Close()
-	_, _, err := run(t, api.target(), "order", "get", "o1")
+	_, _, err := runOrders(t, api.target(), "order", "get", "o1")
 	if err == nil || err.Error() != "the test's stack did not answer: check that it is still there, and the network" {
 		t.Errorf("got %v", err)
 	}

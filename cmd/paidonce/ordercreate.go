@@ -33,31 +33,6 @@ func (m *minorUnits) Set(text string) error {
 	return nil
 }
 
-// orderAsk is the body that makes an order.
-type orderAsk struct {
-	ID       string `json:"id"`
-	Amount   int64  `json:"amount"` // minor units
-	Currency string `json:"currency"`
-	Gateway  string `json:"gateway"`
-}
-
-// createdOrder is an order with what the browser's checkout needs to be opened.
-type createdOrder struct {
-	apigw.Order
-	Checkout struct {
-		KeyID          string `json:"key_id"` // public
-		GatewayOrderID string `json:"gateway_order_id"`
-		Amount         int64  `json:"amount"` // minor units
-		Currency       string `json:"currency"`
-	} `json:"checkout"`
-}
-
-// openOrder makes an order, or finds it made. made is whether this call made it.
-func (c apiClient) openOrder(ctx context.Context, a orderAsk) (o createdOrder, made bool, err error) {
-	status, err := c.exchange(ctx, http.MethodPost, "/orders", a, &o)
-	return o, status == http.StatusCreated, err
-}
-
 // orderCreateCommand is the command, and what it does; [orderCommand] adds the rest.
 func orderCreateCommand() (*cobra.Command, orderRun) {
 	var amount minorUnits
@@ -98,7 +73,7 @@ func createOrder(ctx context.Context, t target, a orderAsk) (orderReport, error)
 		} else {
 			p.line("Order %s of %s was there already: nothing was made.\n", o.ID, money)
 		}
-		p.order(o.Order, t.flags)
+		showOrder(p, o.Order, t.flags)
 		p.table("For the browser's checkout", [][]string{
 			{"key_id", o.Checkout.KeyID}, {"gateway_order_id", o.Checkout.GatewayOrderID},
 			{"amount", strconv.FormatInt(o.Checkout.Amount, 10)}, {"currency", o.Checkout.Currency},

@@ -17,7 +17,7 @@ func createdBody(t *testing.T) string {
 
 func TestOrderCreate(t *testing.T) {
 	api := newStubAPI(t, map[string]answer{"POST /orders": {201, createdBody(t)}})
-	out, _, err := run(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "inr")
+	out, _, err := runOrders(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "inr")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +27,11 @@ func TestOrderCreate(t *testing.T) {
 		t.Errorf("asked for (-want +got)\n%s", diff)
 	}
 	api.answers["POST /orders"] = answer{200, createdBody(t)}
-	out, _, err = run(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "INR")
+	out, _, err = runOrders(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "INR")
 	if err != nil || !strings.HasPrefix(out, "Order o1 of 499.00 INR was there already: nothing was made.\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, _, err = run(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "INR", "--json")
+	out, _, err = runOrders(t, api.target(), "order", "create", "o1", "--amount", "49900", "--currency", "INR", "--json")
 	if err != nil || compacted(t, out) != createdBody(t) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -63,7 +63,7 @@ func TestOrderCreateSaysWhyNot(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api := newStubAPI(t, map[string]answer{"POST /orders": c.answer})
-			out, _, err := run(t, api.target(), append([]string{"order", "create", "o1"}, strings.Fields(c.args)...)...)
+			out, _, err := runOrders(t, api.target(), append([]string{"order", "create", "o1"}, strings.Fields(c.args)...)...)
 			if err == nil || err.Error() != c.want || out != "" {
 				t.Errorf("got %v\nwant %s\n%s", err, c.want, out)
 			}

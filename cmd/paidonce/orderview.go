@@ -26,8 +26,8 @@ var meanings = map[payment.HoldReason]string{
 	payment.HoldUnconfirmed:       "only a webhook says so, and the shop wants the payment read from the gateway first",
 }
 
-// order says where an order stands. flags lead to its stack.
-func (p *page) order(o apigw.Order, flags string) {
+// showOrder says where an order stands. flags lead to its stack.
+func showOrder(p *page, o apigw.Order, flags string) {
 	p.line("%s: %s, %s", o.ID, strings.ToUpper(inWords(o.Status)), fulfilment(o))
 	p.line("")
 	money := func(amount int64) string { return payment.Money{Amount: amount, Currency: o.Currency}.String() }
@@ -48,7 +48,7 @@ func (p *page) order(o apigw.Order, flags string) {
 		rows = append(rows, []string{"facts say", inWords(o.Derived) + " (a status never goes back)"})
 	}
 	p.table("", rows)
-	p.holds(o, flags)
+	showHolds(p, o, flags)
 
 	rows = nil
 	for _, a := range o.Payments {
@@ -66,7 +66,7 @@ func (p *page) order(o apigw.Order, flags string) {
 	p.table("Refunds", rows)
 }
 
-func (p *page) holds(o apigw.Order, flags string) {
+func showHolds(p *page, o apigw.Order, flags string) {
 	if len(o.Holds) == 0 {
 		return
 	}

@@ -28,7 +28,12 @@ type reconcileOptions struct {
 	rate            int
 }
 
-func reconcileCommand(find connector, now func() time.Time) *cobra.Command {
+// newReconcileCommand is `paidonce reconcile`, on a clock.
+func newReconcileCommand(find connector, now func() time.Time) *cobra.Command {
+	return reconcileCommand(withReconciler(find), now)
+}
+
+func reconcileCommand(find reconcileConnector, now func() time.Time) *cobra.Command {
 	var o reconcileOptions
 	cmd := &cobra.Command{
 		Use:   "reconcile [ORDER]",
@@ -75,7 +80,7 @@ then, and where an order could not be compared.`,
 const defaultRate = 5
 
 // open finds the stack and what reconciles it.
-func (o reconcileOptions) open(ctx context.Context, find connector, log io.Writer) (target, reconciler, error) {
+func (o reconcileOptions) open(ctx context.Context, find reconcileConnector, log io.Writer) (reconcileTarget, reconciler, error) {
 	t, err := find(ctx, o.target)
 	if err != nil {
 		return t, reconciler{}, t.cure(err)
@@ -98,7 +103,7 @@ func newLineLog(w io.Writer) *slog.Logger {
 }
 
 // reconcileWindow prints what was found, whether all of the window could be compared or not.
-func (o reconcileOptions) reconcileWindow(cmd *cobra.Command, find connector, w window) error {
+func (o reconcileOptions) reconcileWindow(cmd *cobra.Command, find reconcileConnector, w window) error {
 	bar := progressbar.DefaultSilent(int64(w.slices()))
 	if out, ok := cmd.OutOrStdout().(*os.File); ok && !o.asJSON && term.IsTerminal(int(out.Fd())) {
 		bar = progressbar.NewOptions(w.slices(), progressbar.OptionSetWriter(out), progressbar.OptionSetDescription("comparing"),
@@ -137,7 +142,7 @@ func (b behind) Write(p []byte) (int, error) {
 }
 
 // again is the command line that compares a window in the same way.
-func (o reconcileOptions) again(w window, t target) string {
+func (o reconcileOptions) again(w window, t reconcileTarget) string {
 	line := "paidonce reconcile --from " + inUTC(w.from) + " --to " + inUTC(w.to)
 	if o.dry {
 		line += " --dry-run"
@@ -157,11 +162,11 @@ type learned struct {
 	Order   apigw.Order `json:"order"`
 }
 
-func (o reconcileOptions) reconcileOrder(cmd *cobra.Command, find connector, id string) error {
+func (o reconcileOptions) reconcileOrder(cmd *cobra.Command, find reconcileConnector, id string) error {
 	if o.since != "" || o.from != "" || o.to != "" || o.dry {
 		return errors.New("an order is asked about as a whole, and what is learned is applied: leave out --since, --from, --to and --dry-run (`paidonce order get ID` only looks)")
 	}
-	if !fitOrderID.MatchString(id) {
+	if !isOrderID(id) {
 		return fmt.Errorf("%q is not an order id: it has 1 to 40 letters, digits, _ . or -, and begins with a letter or digit", id)
 	}
 	ctx := cmd.Context()
@@ -181,7 +186,7 @@ func (o reconcileOptions) reconcileOrder(cmd *cobra.Command, find connector, id 
 	}
 	p := &page{out: cmd.OutOrStdout()}
 	p.line("%s", asked.summary())
-	p.order(asked.Order, t.flags)
+	showOrder(p, asked.Order, t.flags)
 	return p.err
 }
 
@@ -205,7 +210,7 @@ type comparisonReport struct {
 	Findings reconcile.Findings `json:"findings"`
 }
 
-func (o reconcileOptions) printComparison(out io.Writer, t target, r reconciler, w window, found reconcile.Findings) error {
+func (o reconcileOptions) printComparison(out io.Writer, t reconcileTarget, r reconciler, w window, found reconcile.Findings) error {
 	if o.asJSON {
 		return writeJSON(out, comparisonReport{w.from, w.to, o.dry, found})
 	}

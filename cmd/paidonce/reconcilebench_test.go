@@ -18,6 +18,9 @@ import (
 	"paidonce/shared/storetest"
 )
 
+// gatewayKeySecret is the simulated gateway's.
+const gatewayKeySecret = "key-secret-of-the-bench"
+
 // reconcileBench is a stack with the simulated gateway, on one clock.
 type reconcileBench struct {
 	*testing.T
@@ -41,13 +44,13 @@ func newReconcileBench(t *testing.T) *reconcileBench {
 	t.Helper()
 	b := &reconcileBench{T: t, memory: storetest.NewMemory()}
 	b.at(0)
-	b.sim = razorpaytest.New(razorpaytest.Config{KeyID: "rzp_test_Bench", KeySecret: benchKeySecret, Now: b.now})
+	b.sim = razorpaytest.New(razorpaytest.Config{KeyID: "rzp_test_Bench", KeySecret: gatewayKeySecret, Now: b.now})
 	t.Cleanup(b.sim.Close)
 	var err error
 	if b.url, err = b.sim.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	b.gateway = b.client(benchKeySecret)
+	b.gateway = b.client(gatewayKeySecret)
 	b.advancer = advance.Advancer{Store: b.memory, Now: b.now}
 	return b
 }
@@ -77,7 +80,7 @@ func (b *reconcileBench) run(args ...string) (stdout, stderr string, err error) 
 }
 
 func (b *reconcileBench) runContext(ctx context.Context, args ...string) (stdout, stderr string, err error) {
-	on := target{name: "the test's stack", flags: " --stack test"}
+	on := reconcileTarget{target: target{name: "the test's stack", flags: " --stack test"}}
 	on.reconciler = func(_ context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
 		b.rate = perSecond
 		return reconciler{
@@ -94,7 +97,7 @@ func (b *reconcileBench) runContext(ctx context.Context, args ...string) (stdout
 		}, b.broken
 	}
 	var out, errOut bytes.Buffer
-	cmd := reconcileCommand(func(context.Context, targetOptions) (target, error) { return on, nil }, b.now)
+	cmd := reconcileCommand(func(context.Context, targetOptions) (reconcileTarget, error) { return on, nil }, b.now)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)

@@ -24,6 +24,25 @@ import (
 	"paidonce/shared/secret"
 )
 
+// reconcileTarget is the stack that the command is about, with what reconciles it with its gateway, by so many calls a second.
+type reconcileTarget struct {
+	target
+	reconciler func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error)
+}
+
+// reconcileConnector finds the stack that the options name.
+type reconcileConnector func(context.Context, targetOptions) (reconcileTarget, error)
+
+// withReconciler opens the reconciler of the stack that is found, once it is needed.
+func withReconciler(find connector) reconcileConnector {
+	return func(ctx context.Context, o targetOptions) (reconcileTarget, error) {
+		t, err := find(ctx, o)
+		return reconcileTarget{t, func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
+			return openReconciler(ctx, t.stack.cfg, t.stack.stack, t.table, perSecond, log)
+		}}, err
+	}
+}
+
 // reconciler reconciles one stack with its gateway, in this process and with the operator's credentials.
 type reconciler struct {
 	reconcile.Reconciler
@@ -116,7 +135,7 @@ func openGateway(ctx context.Context, c secretReader, s stackSettings, perSecond
 }
 
 // cureReconcile is cure for what goes wrong between the stack and the gateway.
-func (t target) cureReconcile(err error) error {
+func (t reconcileTarget) cureReconcile(err error) error {
 	refused, failed := new(razorpay.Error), net.Error(nil)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):

@@ -4,58 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/smithy-go"
-	"go.yaml.in/yaml/v3"
 
 	"paidonce/shared/advance"
 	"paidonce/shared/payment"
 	"paidonce/shared/reconcile"
 )
-
-// parameterized answers as CloudFormation does of a stack with parameters.
-type parameterized map[string]string
-
-func (p parameterized) DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
-	var stack types.Stack
-	for k, v := range p {
-		stack.Parameters = append(stack.Parameters, types.Parameter{ParameterKey: aws.String(k), ParameterValue: aws.String(v)})
-	}
-	return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{stack}}, nil
-}
-
-// templateParameters are the parameters of template.yaml with their defaults, changed.
-func templateParameters(t *testing.T, change map[string]string) parameterized {
-	t.Helper()
-	text, err := os.ReadFile("../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var template struct {
-		Parameters map[string]struct {
-			Default yaml.Node `yaml:"Default"`
-		} `yaml:"Parameters"`
-	}
-	if err := yaml.Unmarshal(text, &template); err != nil {
-		t.Fatal(err)
-	}
-	p := parameterized{}
-	for name, parameter := range template.Parameters {
-		p[name] = parameter.Default.Value
-	}
-	maps.Copy(p, change)
-	return p
-}
 
 func TestSettingsAreTheStacks(t *testing.T) {
 	var above payment.Confirm
@@ -108,7 +69,7 @@ func (k *keeper) GetSecretValue(_ context.Context, in *secretsmanager.GetSecretV
 }
 
 func TestOpenGateway(t *testing.T) {
-	on := target{name: "stack s"}
+	on := reconcileTarget{target: target{name: "stack s"}}
 	settings := stackSettings{keyName: "shop/key", apiURL: "https://api.razorpay.com"}
 	good := asJSON(t, map[string]string{"key_id": "rzp_live_Sample", "key_secret": secretKey})
 	refused := func(code string) error {
@@ -144,7 +105,7 @@ func TestOpenGateway(t *testing.T) {
 }
 
 func TestCureOfWhatIsNobodysFault(t *testing.T) {
-	on := target{name: "stack s"}
+	on := reconcileTarget{target: target{name: "stack s"}}
 	if err := on.cureReconcile(nil); err != nil {
 		t.Error(err)
 	}

@@ -11,9 +11,6 @@ import (
 	"paidonce/shared/reconcile"
 )
 
-// gatewayName is the one that is compared with.
-const gatewayName = "razorpay"
-
 // window is a time to go through, both ends included, to the second.
 type window struct{ from, to time.Time }
 

@@ -60,7 +60,7 @@ or is asked for and the gateway's word not known yet (202: reconcile finds out);
 func (o *refundOptions) check(orderID string) error {
 	o.ask.Amount = int64(o.amount)
 	switch {
-	case !fitOrderID.MatchString(orderID):
+	case !isOrderID(orderID):
 		return fmt.Errorf("%q is not an order id: it has 1 to 40 letters, digits, _ . or -, and begins with a letter or digit", orderID)
 	case !apigw.IsID(o.ask.ID):
 		return fmt.Errorf("--id %q: the id of a refund %s", o.ask.ID, apigw.IDForm)
@@ -102,8 +102,7 @@ func (o refundOptions) run(cmd *cobra.Command, find connector, w surroundings, o
 			return p.err
 		}
 	}
-	var made apigw.RefundRequest
-	status, err := t.api.exchange(ctx, http.MethodPost, "/orders/"+orderID+"/refunds", o.ask, &made)
+	made, status, err := t.api.refund(ctx, orderID, o.ask)
 	if err != nil {
 		return o.cure(t, orderID, err)
 	}

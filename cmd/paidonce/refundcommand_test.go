@@ -40,7 +40,7 @@ func refundAnswer(status int, state string) answer {
 
 func TestRefund(t *testing.T) {
 	api := refundBench(t, refundAnswer(201, "processed"))
-	out, _, err := run(t, api.target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--payment", "pay_1", "--reason", "one item", "--force", "--yes")
+	out, _, err := runOrders(t, api.target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--payment", "pay_1", "--reason", "one item", "--force", "--yes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestRefund(t *testing.T) {
 	if diff := cmp.Diff(want, api.bodies[refunds]); diff != "" {
 		t.Errorf("asked for (-want +got)\n%s", diff)
 	}
-	out, _, err = run(t, api.target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--yes", "--json")
+	out, _, err = runOrders(t, api.target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--yes", "--json")
 	if want := `{"result":"made","refund":` + refundAnswer(201, "processed").body + `}`; err != nil || compacted(t, out) != want {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -87,7 +87,7 @@ func TestWhatARefundsAnswerMeans(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.answer.body = strings.ReplaceAll(c.answer.body, "\x1b", `\u001b`)
-			out, _, err := run(t, refundBench(t, c.answer).target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--yes")
+			out, _, err := runOrders(t, refundBench(t, c.answer).target(), "refund", "o1", "--id", "r1", "--amount", "10000", "--yes")
 			if c.err == "" && (err != nil || !strings.HasSuffix(out, "\n\n"+c.said+"\n")) {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -164,7 +164,7 @@ func TestAnUnansweredRefundIsNotSaidToBeNone(t *testing.T) {
 	on := refundBench(t, answer{}).target()
 	on.api.url = "http://127.0.0.1:1" // nobody listens there
 	o := refundOptions{ask: refundAsk{ID: "r1", Amount: 1}}
-	_, err := callAPI[apigw.RefundRequest](t.Context(), on.api, "POST", "/orders/o1/refunds", o.ask)
+	_, _, err := on.api.refund(t.Context(), "o1", o.ask)
 	want := "the test's stack did not answer: check that it is still there, and the network; whether the money went back is not known: the same command again finds out, and makes no second refund"
 	if got := o.cure(on, "o1", err); got == nil || got.Error() != want {
 		t.Errorf("got  %v\nwant %s", got, want)

@@ -31,7 +31,29 @@ type sendOptions struct {
 	asJSON                         bool
 }
 
-func sendCommand(find connector, w surroundings) *cobra.Command {
+// sendTarget is the stack that the command is about, with what makes an event the gateway's.
+type sendTarget struct {
+	target
+	signing func(context.Context) (signing, error)
+}
+
+// sendConnector finds the stack that the options name.
+type sendConnector func(context.Context, targetOptions) (sendTarget, error)
+
+// newSendCommand is `paidonce send`.
+func newSendCommand(find connector, w surroundings) *cobra.Command {
+	return sendCommand(withSigning(find), w)
+}
+
+// withSigning reads the secrets of the stack that is found, once they are needed.
+func withSigning(find connector) sendConnector {
+	return func(ctx context.Context, o targetOptions) (sendTarget, error) {
+		t, err := find(ctx, o)
+		return sendTarget{t, func(ctx context.Context) (signing, error) { return openSigning(ctx, t.stack) }}, err
+	}
+}
+
+func sendCommand(find sendConnector, w surroundings) *cobra.Command {
 	var o sendOptions
 	cmd := &cobra.Command{
 		Use:   "send FILE...",
@@ -103,7 +125,7 @@ func (o sendOptions) check(cmd *cobra.Command, files []string) error {
 		return fmt.Errorf("--label %q is none: it is test_current, test_previous, live_current or live_previous", o.label)
 	case mode == payment.Live && !o.live && !o.forge:
 		return fmt.Errorf("%s signs for live mode, and a signed event is money: add --live if that is meant", o.label)
-	case o.order != "" && !fitOrderID.MatchString(o.order):
+	case o.order != "" && !isOrderID(o.order):
 		return fmt.Errorf("--order %q is not an order id: it has 1 to 40 letters, digits, _ . or -, and begins with a letter or digit", o.order)
 	case o.payment != "" && o.order == "":
 		return errors.New("--payment belongs to --order; without, use --set payload.payment.entity.id=ID")
@@ -123,7 +145,7 @@ func (o sendOptions) check(cmd *cobra.Command, files []string) error {
 	return nil
 }
 
-func (o sendOptions) run(cmd *cobra.Command, find connector, w surroundings, files []string) error {
+func (o sendOptions) run(cmd *cobra.Command, find sendConnector, w surroundings, files []string) error {
 	ctx := cmd.Context()
 	sets, err := parseAssignments(o.sets)
 	if err != nil {
@@ -193,7 +215,7 @@ type sendReport struct {
 }
 
 // deliver sends what is planned and says what came of it.
-func (o sendOptions) deliver(cmd *cobra.Command, w surroundings, t target, events []webhookEvent, plan deliveryPlan) error {
+func (o sendOptions) deliver(cmd *cobra.Command, w surroundings, t sendTarget, events []webhookEvent, plan deliveryPlan) error {
 	p := &page{out: cmd.OutOrStdout()}
 	if o.asJSON {
 		p.out = io.Discard
@@ -252,7 +274,7 @@ func (o sendOptions) expected(status int) bool {
 }
 
 // complaint says what the answers that were not as they should be have in common, if they have.
-func (o sendOptions) complaint(t target, all []delivered, failed int) error {
+func (o sendOptions) complaint(t sendTarget, all []delivered, failed int) error {
 	want := "2xx"
 	if o.forge {
 		want = "401"
@@ -293,7 +315,7 @@ func inOneLine(errs []error) error {
 }
 
 // fill reads what of the order goes into the bodies.
-func (o sendOptions) fill(ctx context.Context, t target, s signing) (fill, error) {
+func (o sendOptions) fill(ctx context.Context, t sendTarget, s signing) (fill, error) {
 	order, err := t.api.order(ctx, o.order)
 	switch {
 	case isGone(err):

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"crypto/sha256"
+
+	"time"
+
+	"github.com/spf13/cobra"
+
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -15,13 +21,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"paidonce/shared/payment"
 	"paidonce/shared/razorpay"
 )
+
+// sendDay is when the tests look.
+var sendDay = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 var sendSecrets = []razorpay.Secret{
 	{Label: "test_current", Value: "current-secret-of-the-tests"}, {Label: "test_previous", Value: "previous-secret-of-the-tests"},
@@ -36,7 +44,7 @@ type receipt struct {
 // webhookBench is a stack that takes webhooks, and has the one order o1.
 type webhookBench struct {
 	*testing.T
-	target
+	sendTarget
 	mu       sync.Mutex
 	receipts []receipt
 	answers  func(receipt) answer
@@ -57,8 +65,8 @@ func newWebhookBench(t *testing.T) *webhookBench {
 	}
 	server := httptest.NewServer(http.HandlerFunc(b.serve))
 	t.Cleanup(server.Close)
-	b.target = target{
-		name: "the test's stack", flags: " --stack test", api: apiClient{server.URL, testConfig()}, events: rowsOf{b: b},
+	b.sendTarget = sendTarget{
+		target: target{name: "the test's stack", flags: " --stack test", api: apiClient{server.URL, testConfig()}, events: rowsOf{b: b}},
 		signing: func(context.Context) (signing, error) {
 			return signing{secrets: sendSecrets, secretName: "the/secret", account: "acc_Ours"}, nil
 		},
@@ -83,6 +91,10 @@ func (b *webhookBench) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, a.body)
 }
 
+func (b *webhookBench) find(context.Context, targetOptions) (sendTarget, error) {
+	return b.sendTarget, nil
+}
+
 // rowsOf is the table of a bench.
 type rowsOf struct {
 	eventReader
@@ -99,7 +111,7 @@ func (r rowsOf) Event(_ context.Context, k payment.EventKey) (payment.Event, err
 
 func (b *webhookBench) send(args ...string) (stdout string, err error) {
 	b.Helper()
-	out, _, err := run(b.T, b.target, append([]string{"send"}, args...)...)
+	out, _, err := run(b.T, []*cobra.Command{sendCommand(b.find, realWorld())}, append([]string{"send"}, args...)...)
 	return out, err
 }
 
@@ -181,7 +193,7 @@ func TestEventIDs(t *testing.T) {
 		t.Errorf("sent %q, %v\n%s", last.id, err, out)
 	}
 	sum := webhookEvent{body: []byte(sampleBody)}.key()
-	if want := "razorpay/sha256:" + digest(sampleBody); sum.String() != want {
+	if want := "razorpay/sha256:" + fmt.Sprintf("%x", sha256.Sum256([]byte(sampleBody))); sum.String() != want {
 		t.Errorf("kept as %s, want %s", sum, want)
 	}
 }
@@ -337,7 +349,7 @@ func TestPrintedEventsAreForTheFunction(t *testing.T) {
 
 // sendOn runs the command in surroundings of the test.
 func (b *webhookBench) sendOn(ctx context.Context, w surroundings, args ...string) (string, error) {
-	cmd := sendCommand(func(context.Context, targetOptions) (target, error) { return b.target, nil }, w)
+	cmd := sendCommand(b.find, w)
 	var out bytes.Buffer
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
@@ -360,7 +372,7 @@ func TestSendWaitsForTheOrder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newWebhookBench(t)
 			b.rows["evt_1"] = payment.Event{Status: payment.EventReceived}
-			now, slept := queueDay, 0
+			now, slept := sendDay, 0
 			w := surroundings{now: func() time.Time { return now }, sleep: func(_ context.Context, d time.Duration) error {
 				now = now.Add(d)
 				if slept++; slept == 3 {
@@ -375,7 +387,7 @@ func TestSendWaitsForTheOrder(t *testing.T) {
 			if !strings.Contains(out, fmt.Sprintf("\n\n  razorpay/evt_1  %s  as it is\n\no1: PAID", c.becomes)) {
 				t.Error(out)
 			}
-			if waited := now.Sub(queueDay); (c.name == "not settled") != (waited == 10*time.Second) {
+			if waited := now.Sub(sendDay); (c.name == "not settled") != (waited == 10*time.Second) {
 				t.Errorf("waited %s", waited)
 			}
 		})

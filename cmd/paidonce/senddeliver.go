@@ -142,7 +142,7 @@ type settledOne struct {
 }
 
 // follow waits until none of the events is RECEIVED any more, and shows them and the order.
-func (o sendOptions) follow(ctx context.Context, w surroundings, t target, keys []payment.EventKey, report *sendReport, p *page) error {
+func (o sendOptions) follow(ctx context.Context, w surroundings, t sendTarget, keys []payment.EventKey, report *sendReport, p *page) error {
 	became, err := awaitEvents(ctx, w, t.events, keys, o.wait)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -165,7 +165,7 @@ func (o sendOptions) follow(ctx context.Context, w surroundings, t target, keys 
 	p.line("")
 	p.table("", rows)
 	p.line("")
-	p.order(order, t.flags)
+	showOrder(p, order, t.flags)
 	if applied < len(became) {
 		return fmt.Errorf("%d of %s not applied within %s: the verdict says why, later: paidonce events show %s%s",
 			len(became)-applied, count(len(became), "event"), spell(o.wait), became[0].Event, t.flags)
@@ -176,7 +176,7 @@ func (o sendOptions) follow(ctx context.Context, w surroundings, t target, keys 
 // awaitEvents reads the events until none is RECEIVED, or the time is up.
 func awaitEvents(ctx context.Context, w surroundings, table eventReader, keys []payment.EventKey, patience time.Duration) ([]settledOne, error) {
 	until := w.now().Add(patience)
-	for pause := firstLook; ; pause = min(2*pause, lastPoll) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		all, open := []settledOne{}, 0
 		for _, k := range keys {
 			e, err := table.Event(ctx, k)
@@ -197,5 +197,8 @@ func awaitEvents(ctx context.Context, w surroundings, table eventReader, keys []
 	}
 }
 
-// firstLook is shorter than the worker of an idle stack takes.
-const firstLook = 50 * time.Millisecond
+// firstLook is shorter than the worker of an idle stack takes. Each later look waits longer, up to lastLook.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = 5 * time.Second
+)

@@ -67,7 +67,7 @@ func openSigning(ctx context.Context, d deployed) (signing, error) {
 const maySign = "cloudformation:DescribeStacks, and secretsmanager:GetSecretValue on the webhook secret (and kms:Decrypt, if it has a key of its own)"
 
 // openSigning finds the secret to sign with. A forger needs none of the stack's.
-func (o sendOptions) openSigning(ctx context.Context, t target) (signing, error) {
+func (o sendOptions) openSigning(ctx context.Context, t sendTarget) (signing, error) {
 	if o.forge && o.order == "" {
 		return signing{secret: rand.Text()}, nil
 	}

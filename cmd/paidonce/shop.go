@@ -105,7 +105,7 @@ func readBody(r *http.Request, into any) error {
 // orderOf is the id in the path, which becomes part of a URL of the application.
 func orderOf(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !fitOrderID.MatchString(id) {
+	if !isOrderID(id) {
 		return "", badRequest("that is no order id")
 	}
 	return id, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -34,19 +33,8 @@ type target struct {
 	flags  string // what leads to it again, to follow a command: " --stack paidonce-prod"
 	api    apiClient
 	events eventReader
+	table  string // its name
 	stack  deployed
-
-	// reconciler opens what reconciles the stack with its gateway, by so many calls a second.
-	reconciler func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error)
-
-	// queues opens the stack's queue of events and its dead letter queue.
-	queues func(context.Context) (eventQueues, error)
-
-	// logs finds the stack's log groups.
-	logs func(context.Context) (logReader, error)
-
-	// signing reads what an event needs that the stack is to take for the gateway's.
-	signing func(context.Context) (signing, error)
 }
 
 // eventReader is what is needed of the table.
@@ -62,6 +50,9 @@ type eventReader interface {
 
 // stackVariable names the stack where --stack does not, so that a runbook's commands need no flags.
 const stackVariable = "PAIDONCE_STACK"
+
+// gatewayName is the one that is compared with.
+const gatewayName = "razorpay"
 
 // targetOptions name a stack in AWS. Without a name it is the checkout's local stack.
 type targetOptions struct{ stack, region string }
@@ -114,13 +105,7 @@ func connectLocal(checkout string) (target, error) {
 func newTarget(name, flags, stack, apiURL, table string, cfg aws.Config) target {
 	return target{
 		name: name, flags: flags, api: apiClient{apiURL, cfg}, events: dynamo.New(dynamodb.NewFromConfig(cfg), table),
-		stack: deployed{cfg, stack},
-		reconciler: func(ctx context.Context, perSecond int, log *slog.Logger) (reconciler, error) {
-			return openReconciler(ctx, cfg, stack, table, perSecond, log)
-		},
-		queues:  func(ctx context.Context) (eventQueues, error) { return openQueues(ctx, cfg, stack) },
-		logs:    func(ctx context.Context) (logReader, error) { return openLogs(ctx, deployed{cfg, stack}) },
-		signing: func(ctx context.Context) (signing, error) { return openSigning(ctx, deployed{cfg, stack}) },
+		table: table, stack: deployed{cfg, stack},
 	}
 }
 

@@ -33,8 +33,8 @@ func endedProcess(t *testing.T) int {
 }
 
 func TestConnectLocal(t *testing.T) {
-	api := newStubAPI(t, nil)
-	info := localaws.Info{APIURL: api.URL, AWSEndpoint: api.URL, Region: "ap-south-1", Table: "t", PID: os.Getpid()}
+	const url = "http://127.0.0.1:1" // nobody is asked anything
+	info := localaws.Info{APIURL: url, AWSEndpoint: url, Region: "ap-south-1", Table: "t", PID: os.Getpid()}
 	ended := info
 	ended.PID = endedProcess(t)
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestConnectLocal(t *testing.T) {
 			if !errors.Is(err, c.err) {
 				t.Fatalf("got %v, want %v", err, c.err)
 			}
-			if err == nil && (got.api.url != api.URL || got.name != "the local stack" || got.events == nil) {
+			if err == nil && (got.api.url != url || got.name != "the local stack" || got.events == nil) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -149,6 +149,9 @@ func TestReadOutputs(t *testing.T) {
 	}
 }
 
+// signed is what no error may repeat.
+const signed = "secret-key-of-the-tests"
+
 func TestErrorsOfAWSAreOneLineWithACure(t *testing.T) {
 	on := target{name: "stack s in ap-south-1"}
 	for code, want := range map[string]string{
@@ -159,7 +162,7 @@ func TestErrorsOfAWSAreOneLineWithACure(t *testing.T) {
 		"ThrottlingException":   "AWS refused to answer for stack s in ap-south-1: ThrottlingException",
 	} {
 		t.Run(code, func(t *testing.T) {
-			answered := fmt.Errorf("operation error: %w", &smithy.GenericAPIError{Code: code, Message: "the string to sign was\n" + secretKey})
+			answered := fmt.Errorf("operation error: %w", &smithy.GenericAPIError{Code: code, Message: "the string to sign was\n" + signed})
 			_, err := readOutputs(t.Context(), describer{err: answered}, "s")
 			if got := on.cure(err); got == nil || got.Error() != want {
 				t.Errorf("got %v, want %s", got, want)

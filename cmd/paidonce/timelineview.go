@@ -8,9 +8,9 @@ import (
 	"paidonce/shared/payment"
 )
 
-// explain says where an order stands and what happened to it.
-func (p *page) explain(l apigw.Timeline, flags string) {
-	p.order(l.Order, flags)
+// showTimeline says where an order stands and what happened to it.
+func showTimeline(p *page, l apigw.Timeline, flags string) {
+	showOrder(p, l.Order, flags)
 	p.line("\nWhat happened (UTC)")
 	day := ""
 	for _, e := range l.Entries {
@@ -20,10 +20,10 @@ func (p *page) explain(l apigw.Timeline, flags string) {
 		}
 		p.line("    %s  %-8s  %s", e.At.UTC().Format("15:04:05.000"), printable(e.Source), printable(e.What))
 		if e.EventID != "" {
-			p.detail("%s, verified by %s, event %s", e.Status, e.VerifiedBy, e.EventID)
+			showDetail(p, "%s, verified by %s, event %s", e.Status, e.VerifiedBy, e.EventID)
 		}
 		if e.Verdict != "" {
-			p.detail("%s", e.Verdict)
+			showDetail(p, "%s", e.Verdict)
 		}
 	}
 	if l.Order.FulfilledAt == nil && l.Order.Status != payment.Refunded {
@@ -31,7 +31,7 @@ func (p *page) explain(l apigw.Timeline, flags string) {
 	}
 }
 
-// detail continues an entry of the timeline, below what happened.
-func (p *page) detail(format string, args ...any) {
+// showDetail continues an entry of the timeline, below what happened.
+func showDetail(p *page, format string, args ...any) {
 	p.line("%28s%s", "", printable(fmt.Sprintf(format, args...)))
 }

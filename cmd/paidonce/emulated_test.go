@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"paidonce/shared/localaws"
+)
+
+// emulated is a stack on the local emulator, with parameters and with resources of a type by their logical ids.
+func emulated(t *testing.T, parameters map[string]string, kind string, logicalIDs ...string) deployed {
+	t.Helper()
+	engine, err := localaws.StartEngine(t.Context(), localaws.EngineOptions{Log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	declared, resources := map[string]any{}, map[string]any{}
+	var values []cfn.Parameter
+	for key, value := range parameters {
+		declared[key] = map[string]string{"Type": "String"}
+		values = append(values, cfn.Parameter{ParameterKey: &key, ParameterValue: &value})
+	}
+	for _, id := range logicalIDs {
+		resources[id] = map[string]string{"Type": kind}
+	}
+	template, err := json.Marshal(map[string]any{"Parameters": declared, "Resources": resources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := deployed{engine.Config(), "s"}
+	stacks := cloudformation.NewFromConfig(d.cfg)
+	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: &d.stack, TemplateBody: aws.String(string(template)), Parameters: values,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay = 100 * time.Millisecond
+	}).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: &d.stack}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"paidonce/shared/apigw"
+	"paidonce/shared/payment"
+)
+
+var orderTime = time.Date(2026, 11, 30, 15, 30, 0, 0, time.FixedZone("IST", 5*3600+1800))
+
+// testOrder is an order that waits for its money, changed.
+func testOrder(changes ...func(*apigw.Order)) apigw.Order {
+	gatewayID := "order_1"
+	o := apigw.Order{
+		ID: "o1", Status: payment.Pending, Derived: payment.Pending, Amount: 49900, Currency: "INR", Mode: payment.Test,
+		Gateway: "razorpay", GatewayOrderID: &gatewayID, CreatedAt: orderTime, UpdatedAt: orderTime, Version: 2,
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
+
+func is(s, derived payment.Status, paid int64) func(*apigw.Order) {
+	return func(o *apigw.Order) { o.Status, o.Derived, o.AmountPaid = s, derived, paid }
+}
+
+func held(r payment.HoldReason, subject string, acknowledged bool) func(*apigw.Order) {
+	return func(o *apigw.Order) {
+		since := orderTime.Add(time.Minute)
+		o.Holds = append(o.Holds, apigw.Hold{Reason: r, Subject: subject, Blocking: r.Blocking(), Since: &since, Acknowledged: acknowledged})
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
