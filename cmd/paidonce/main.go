@@ -8,14 +8,23 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"paidonce/cmd/paidonce/dev"
+	"paidonce/cmd/paidonce/doctor"
+	"paidonce/cmd/paidonce/events"
+	"paidonce/cmd/paidonce/logs"
+	"paidonce/cmd/paidonce/order"
+	"paidonce/cmd/paidonce/reconcile"
+	"paidonce/cmd/paidonce/send"
+	"paidonce/cmd/paidonce/stack"
+	"paidonce/cmd/paidonce/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := rootCommand(connect).ExecuteContext(ctx)
+	err := rootCommand(stack.Connect).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paidonce:", err)
@@ -23,14 +32,20 @@ func main() {
 	}
 }
 
-func rootCommand(c connector) *cobra.Command {
+func rootCommand(find stack.Connector) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "paidonce",
 		Short:         "Every order is paid once: fulfilled once, booked once, never lost",
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}
-	root.AddCommand(refundCommand(c, realWorld()), newSendCommand(c, realWorld()), newLogsCommand(c, realWorld()))
-	root.AddCommand(devCommand(), orderCommand(c), newEventsCommand(c, realWorld()), newDLQCommand(c, realWorld()), newReconcileCommand(c, time.Now), doctorCommand(c))
+	w := terminal.RealWorld()
+	root.AddCommand(
+		dev.Command(),
+		order.Command(find), order.RefundCommand(find, w),
+		events.Command(find, w), events.DLQCommand(find, w),
+		reconcile.Command(find, w.Now),
+		doctor.Command(find), logs.Command(find, w), send.Command(find, w),
+	)
 	return root
 }
