@@ -44,7 +44,7 @@ test: lint $(AWSCLI) ## the linters, then all tests, on the local stack too
 	go test ./...
 
 browser: need-go $(TOOLS) ## drive the checkout page with a headless Chromium; needs one (ARGS=-update takes the picture in docs anew)
-	go test -tags browser -count=1 -run Browser ./cmd/paidonce $(ARGS)
+	go test -tags browser -count=1 -run Browser ./cmd/paidonce/dev $(ARGS)
 
 proofs: need-go $(TOOLS) ## the exhaustive proofs among the tests, with the counts that they print
 	go test -v -run 'Scenarios$$|Convergence|Random|AnEventsLife|Crash|Twenty|Table|Races|Fifty|TwoWorkers|Grows|ABurst|CallsPer' \

@@ -36,7 +36,8 @@ type place struct {
 	ours     []string
 	outside  []string
 	inMain   []string // outside paths that main.go alone may import
-	anything bool
+	anything bool     // but of the packages below cmd only those of ofCmd
+	ofCmd    []string // below cmd/paidonce
 }
 
 // places is the table of docs/design.md. A new package needs a row.
@@ -73,9 +74,18 @@ var places = []place{
 		outside:  []string{lambdaEvents, lambdaContext},
 		inMain:   []string{awsSDK, lambdaStart},
 	},
-	{packages: "cmd/*", anything: true},
+
+	// The command line: the root command knows the commands, they know what is below them, and never each other.
+	{packages: "cmd/paidonce", anything: true, ofCmd: []string{"dev", "order", "events", "reconcile", "doctor", "logs", "send", "stack", "terminal"}},
+	{packages: "cmd/paidonce/terminal", anything: true},
+	{packages: "cmd/paidonce/terminal/terminaltest", anything: true},
+	{packages: "cmd/paidonce/stack", anything: true, ofCmd: []string{"terminal"}},
+	{packages: "cmd/paidonce/stack/stacktest", anything: true, ofCmd: []string{"stack"}},
+	{packages: "cmd/paidonce/view", anything: true, ofCmd: []string{"terminal"}},
+	{packages: "cmd/paidonce/*", anything: true, ofCmd: []string{"stack", "terminal", "view"}},
 }
 
+// placeOf is the first row that fits.
 func placeOf(pkg string) (place, bool) {
 	for _, p := range places {
 		if ok, _ := path.Match(p.packages, pkg); ok {
@@ -89,11 +99,14 @@ func placeOf(pkg string) (place, bool) {
 func (p place) refuses(file, imported string) string {
 	ours, isOurs := strings.CutPrefix(imported, module+"/")
 	domain, _, _ := strings.Cut(imported, "/")
+	ofCmd, isOfCmd := strings.CutPrefix(ours, "cmd/paidonce/")
 	outside := p.outside
 	if file == "main.go" {
 		outside = slices.Concat(p.outside, p.inMain)
 	}
 	switch {
+	case p.anything && isOurs && isOfCmd && !slices.Contains(p.ofCmd, ofCmd):
+		return fmt.Sprintf("of the command line it may import only %q", p.ofCmd)
 	case p.anything, !isOurs && !strings.Contains(domain, "."): // the standard library
 		return ""
 	case isOurs && slices.Contains(p.ours, strings.TrimPrefix(ours, "shared/")):

@@ -8,14 +8,23 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"paidonce/cmd/paidonce/dev"
+	"paidonce/cmd/paidonce/doctor"
+	"paidonce/cmd/paidonce/events"
+	"paidonce/cmd/paidonce/logs"
+	"paidonce/cmd/paidonce/order"
+	"paidonce/cmd/paidonce/reconcile"
+	"paidonce/cmd/paidonce/send"
+	"paidonce/cmd/paidonce/stack"
+	"paidonce/cmd/paidonce/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := rootCommand(connect).ExecuteContext(ctx)
+	err := rootCommand(stack.Connect).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paidonce:", err)
@@ -23,32 +32,20 @@ func main() {
 	}
 }
 
-func rootCommand(c connector) *cobra.Command {
+func rootCommand(find stack.Connector) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "paidonce",
 		Short:         "Every order is paid once: fulfilled once, booked once, never lost",
 		SilenceUsage:  true,
 		SilenceErrors: true, // printed by main, as one line
 	}
-	root.AddCommand(refundCommand(c, realWorld()), sendCommand(c, realWorld()), logsCommand(c, realWorld()))
-	root.AddCommand(devCommand(), orderCommand(c), eventsCommand(c, realWorld()), dlqCommand(c, realWorld()), reconcileCommand(c, time.Now), doctorCommand(c))
+	w := terminal.RealWorld()
+	root.AddCommand(
+		dev.Command(),
+		order.Command(find), order.RefundCommand(find, w),
+		events.Command(find, w), events.DLQCommand(find, w),
+		reconcile.Command(find, w.Now),
+		doctor.Command(find), logs.Command(find, w), send.Command(find, w),
+	)
 	return root
-}
-
-// groupCommand holds subcommands and does nothing itself.
-func groupCommand(use, short string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-}
-
-// takes refuses any other number of arguments than the usage line names.
-func takes(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return fmt.Errorf("%d arguments given, %d needed: %s", len(args), n, cmd.UseLine())
-		}
-		return nil
-	}
 }
