@@ -90,9 +90,6 @@ func (d *doctor) alarms(ctx context.Context) finding {
 var runbookLink = regexp.MustCompile(`docs/runbook\.md#[a-z0-9-]+`)
 
 func (d *doctor) ringing(ctx context.Context) finding {
-	if d.local {
-		return onlyOnAWS("its alarms take any queue's numbers for their own")
-	}
 	alarms, _, err := d.readAlarms(ctx)
 	if err != nil {
 		return trouble(err)

@@ -172,7 +172,6 @@ func TestCheckAlarmsRinging(t *testing.T) {
 			finding{warning, "shop-api-5xx since 2026-11-30 12:00:00 UTC, shop-overdue since 2026-11-30 12:00:00 UTC", "docs/runbook.md#api-5xx, docs/runbook.md#overdue"}},
 		{"without a link", allOf(state("shop-overdue", cloudwatchtypes.StateValueAlarm), alarmHas("shop-overdue", func(a *cloudwatchtypes.MetricAlarm) { a.AlarmDescription = nil })),
 			finding{warning, "shop-overdue since 2026-11-30 12:00:00 UTC", "docs/runbook.md#alarms"}},
-		{"locally", onLocal, finding{skipped, "local stack: its alarms take any queue's numbers for their own", ""}},
 	})
 }
 
@@ -296,7 +295,6 @@ func TestCheckReconcile(t *testing.T) {
 			finding{broken, "its schedule is ENABLED, rate(5 minutes), and it has not run for 2 hours", "docs/runbook.md#reconcile-silent"}},
 		{"new", allOf(silent, func(p *patient) { p.stack.created = checkedAt.Add(-time.Hour) }),
 			finding{skipped, "its schedule is ENABLED, rate(5 minutes); it has not run in this new stack yet, ask again later", ""}},
-		{"locally", allOf(silent, onLocal), finding{fine, "its schedule is ENABLED, rate(5 minutes); the emulator counts no runs", ""}},
 		{"never made", withoutResource("ReconcileFunctionSweep"), finding{broken, "the stack has no resource ReconcileFunctionSweep", deployAgain}},
 	})
 	began := func(ago time.Duration) func(*patient) {

@@ -44,9 +44,6 @@ func (d *doctor) rotation(ctx context.Context) finding {
 	if !slices.ContainsFunc(labels, isPrevious) {
 		return isFine("only %s: no previous secret that could go", strings.Join(labels, ", "))
 	}
-	if d.local {
-		return onlyOnAWS("it makes no metrics of log lines, so nothing says when a secret was used")
-	}
 	changed, err := d.lastChanged(ctx, name)
 	if err != nil {
 		return trouble(err)

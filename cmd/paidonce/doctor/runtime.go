@@ -244,9 +244,6 @@ func (d *doctor) reconcileRuns(ctx context.Context) finding {
 		return finding{broken, fmt.Sprintf("its schedule is %s: nothing that is left open is looked after", out.State), revertDrift + "; docs/runbook.md#reconcile-silent"}
 	}
 	every := terminal.Printable(aws.ToString(out.ScheduleExpression))
-	if d.local {
-		return isFine("its schedule is ENABLED, %s; the emulator counts no runs", every)
-	}
 	function, err := d.stack.resource("ReconcileFunction")
 	if err != nil {
 		return trouble(err)
