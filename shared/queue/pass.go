@@ -151,7 +151,9 @@ func (p *pass) receive(ctx context.Context) (fresh []DeadLetter, err error) {
 	defer p.mu.Unlock()
 	for _, m := range out.Messages {
 		letter := deadLetter(m)
-		p.held[letter.ID] = letter // SQS may give a message twice: the last receipt counts
+		if letter.Receives >= p.held[letter.ID].Receives { // SQS may give a message twice: the last receipt counts, whoever hears of it first
+			p.held[letter.ID] = letter
+		}
 		if !p.met[letter.ID] {
 			p.met[letter.ID] = true
 			fresh = append(fresh, letter)
