@@ -63,6 +63,9 @@ type handler struct {
 	pace      payment.Pace
 }
 
+// errUnsigned is what is wrong with a request that carries no signature at all. The caller hears that its signature is bad.
+var errUnsigned = fmt.Errorf("%w: none", apigw.ErrBadSignature)
+
 // answer is the body of a 200.
 type answer struct {
 	Received  bool `json:"received"`
@@ -106,7 +109,10 @@ func (h *handler) receive(ctx context.Context, r events.APIGatewayV2HTTPRequest)
 		return delivery{}, apigw.ErrTooLarge
 	}
 	verified, ok := g.Verify(ctx, func(header string) string { return apigw.Header(r, header) }, body)
-	if !ok {
+	switch {
+	case !ok && verified.Unsigned:
+		return delivery{}, errUnsigned
+	case !ok:
 		return delivery{}, apigw.ErrBadSignature
 	}
 	e := h.event(name, body, verified)
@@ -217,7 +223,7 @@ func (h *handler) report(ctx context.Context, r events.APIGatewayV2HTTPRequest, 
 
 // count writes the metrics of a delivery.
 func (h *handler) count(d delivery, err error) {
-	if errors.Is(err, apigw.ErrBadSignature) {
+	if errors.Is(err, apigw.ErrBadSignature) && !errors.Is(err, errUnsigned) { // which is a probe, not a gateway with another secret
 		h.metrics.Put(metrics.InvalidSignature.Add(1))
 	}
 	if d.verified.By == "" {

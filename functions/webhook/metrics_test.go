@@ -34,6 +34,11 @@ func TestWhatADeliveryIsCountedAs(t *testing.T) {
 			b.expect(t, signed(current, "evt_1", body("pay_1")), 200, duplicate)
 		}, sums{"Received": 1, "Received razorpay/test_current": 1, "Duplicate": 1}},
 		{"forged", func() { b.expect(t, signed("another", "evt_2", body("pay_1")), 401, unsigned) }, sums{"InvalidSignature": 1}},
+		{"without a signature: a probe, as doctor's", func() {
+			r := signed(current, "evt_2", body("pay_1"))
+			delete(r.Headers, "x-razorpay-signature")
+			b.expect(t, r, 401, unsigned)
+		}, sums{}},
 		{"genuine, and not handed over", func() {
 			b.queue.err = errors.New("refused")
 			b.expect(t, signed(current, "evt_3", body("pay_1")), 500, internal)

@@ -58,6 +58,8 @@ type Verified struct {
 	By      string // label of the secret that matched
 	Mode    Mode   // that secret's
 	EventID string // as the gateway sent it; not signed, may be empty or odd
+	// Unsigned: it is not valid because it carries no signature at all. No gateway sends such a thing.
+	Unsigned bool
 }
 
 // Ref names an order from the gateway's side. Either field may be empty. PaymentID counts only where GatewayOrderID is

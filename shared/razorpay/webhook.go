@@ -25,7 +25,7 @@ func (w Webhook) Verify(ctx context.Context, header func(name string) string, bo
 		}
 	}
 	if !ok {
-		return payment.Verified{}, false
+		return payment.Verified{Unsigned: signature == ""}, false
 	}
 	mode, ok := ModeOf(label)
 	return payment.Verified{By: label, Mode: mode, EventID: header(HeaderEventID)}, ok

@@ -168,7 +168,7 @@ func (d *doctor) events(ctx context.Context) finding {
 		return trouble(err)
 	}
 	if n := all - retried; n > 0 {
-		found = append(found, finding{warning, fmt.Sprintf("%d PARKED that nobody could decode", n), "docs/runbook.md#list-the-events-that-need-somebody"})
+		found = append(found, finding{warning, fmt.Sprintf("%d PARKED that nobody could decode", n), "docs/runbook.md#undecodable"})
 	}
 	if len(found) > 0 {
 		return worst(found...)

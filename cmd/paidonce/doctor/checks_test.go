@@ -351,6 +351,6 @@ func TestCheckEvents(t *testing.T) {
 		{"just due", due(payment.EventReceived, 1, checkedAt.Add(-30*time.Minute)), finding{fine, "none FAILED, none overdue; 1 PARKED until their orders are known", ""}},
 		{"overdue", allOf(due(payment.EventReceived, 3, long), due(payment.EventParked, 2, long)),
 			finding{warning, "3 RECEIVED and due for over 30 minutes; 2 PARKED and due for over 30 minutes", "docs/runbook.md#overdue"}},
-		{"undecodable", due(payment.EventParked, 4, never), finding{warning, "4 PARKED that nobody could decode", "docs/runbook.md#list-the-events-that-need-somebody"}},
+		{"undecodable", due(payment.EventParked, 4, never), finding{warning, "4 PARKED that nobody could decode", "docs/runbook.md#undecodable"}},
 	})
 }

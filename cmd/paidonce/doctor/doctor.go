@@ -40,8 +40,8 @@ func Command(find stack.Connector) *cobra.Command {
 warning, failed, or not checked, with the reason. The exit status is 1 if any failed.
 
 It changes nothing. It reads both secrets, and never prints them; asks the gateway for one short list, with the stack's API key;
-and calls the stack's own API four times without a signature, to see that it is refused. The one call of the webhook counts as
-a webhook with a bad signature in the logs and metrics.
+and calls the stack's own API four times without a signature, to see that it is refused. The one call of the webhook is a line in
+its log, "bad signature: none", and counts in no metric.
 
 "secret rotation" says whether the previous webhook secret may go: whether any webhook was signed with it in the last 16 days.
 It says so only where the metric Received was counted all that time.

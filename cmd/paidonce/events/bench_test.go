@@ -32,7 +32,7 @@ type queueBench struct {
 	*testing.T
 	sqs    *queuetest.SQS
 	memory *storetest.Memory
-	table  stack.EventReader // memory, unless a test knows better
+	table  stack.EventKeeper // memory, unless a test knows better
 	clock  atomic.Pointer[time.Time]
 	asks   bool   // somebody sits in front
 	answer string // what he types
@@ -194,7 +194,7 @@ func (b *queueBench) each() map[string]payment.EventKey {
 
 // oddTable is a table whose rows of some events a newer release wrote, and whose index still lists events that it should not.
 type oddTable struct {
-	stack.EventReader
+	stack.EventKeeper
 	newer, stale payment.EventKey
 }
 
@@ -202,14 +202,14 @@ func (t oddTable) Event(ctx context.Context, k payment.EventKey) (payment.Event,
 	if k == t.newer {
 		return payment.Event{}, fmt.Errorf("read event: %w", payment.ErrNewerVersion)
 	}
-	return t.EventReader.Event(ctx, k)
+	return t.EventKeeper.Event(ctx, k)
 }
 
 func (t oddTable) DueEvents(ctx context.Context, s payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error {
 	if t.stale.ID != "" && !found(t.stale) {
 		return nil
 	}
-	return t.EventReader.DueEvents(ctx, s, before, found)
+	return t.EventKeeper.DueEvents(ctx, s, before, found)
 }
 
 // interrupt ends a context at the n-th call of an operation.

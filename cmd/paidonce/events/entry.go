@@ -133,7 +133,7 @@ const readAtOnce = 16
 
 // readEntries reads the rows of the keys, once each, side by side. A row that is not there, or that a newer release wrote,
 // is an entry with a problem.
-func readEntries(ctx context.Context, table stack.EventReader, keys []payment.EventKey) (map[payment.EventKey]entry, error) {
+func readEntries(ctx context.Context, table stack.EventKeeper, keys []payment.EventKey) (map[payment.EventKey]entry, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	found := map[payment.EventKey]entry{}
@@ -165,7 +165,7 @@ func readEntries(ctx context.Context, table stack.EventReader, keys []payment.Ev
 	return found, context.Cause(ctx)
 }
 
-func readEntry(ctx context.Context, table stack.EventReader, k payment.EventKey) (entry, error) {
+func readEntry(ctx context.Context, table stack.EventKeeper, k payment.EventKey) (entry, error) {
 	e := entry{key: k}
 	event, err := table.Event(ctx, k)
 	switch {
@@ -183,7 +183,7 @@ func readEntry(ctx context.Context, table stack.EventReader, k payment.EventKey)
 }
 
 // letterEntries reads the rows of dead letters, which stay in their order.
-func letterEntries(ctx context.Context, table stack.EventReader, letters []queue.DeadLetter) ([]entry, error) {
+func letterEntries(ctx context.Context, table stack.EventKeeper, letters []queue.DeadLetter) ([]entry, error) {
 	var keys []payment.EventKey
 	for _, m := range letters {
 		if m.Err == nil {

@@ -64,7 +64,7 @@ type chosen struct {
 
 // find reads the events of the choice: those that the index lists, or an order's history. What a newer release wrote is
 // shown whatever its status.
-func (c eventChoice) find(ctx context.Context, table stack.EventReader, now time.Time) (found chosen, err error) {
+func (c eventChoice) find(ctx context.Context, table stack.EventKeeper, now time.Time) (found chosen, err error) {
 	want := payment.EventStatus(strings.ToUpper(c.status))
 	if c.order != "" {
 		found.entries, err = ofOrder(ctx, table, c.order)
@@ -89,7 +89,7 @@ func (c eventChoice) find(ctx context.Context, table stack.EventReader, now time
 // isLate reports whether the worker should have settled a RECEIVED event: reconcile looked after it, or is about to.
 func isLate(e payment.Event, now time.Time) bool { return e.Attempts > 0 || !e.NextAt.After(now) }
 
-func ofOrder(ctx context.Context, table stack.EventReader, order string) (all []entry, err error) {
+func ofOrder(ctx context.Context, table stack.EventKeeper, order string) (all []entry, err error) {
 	h, err := table.History(ctx, order)
 	for _, e := range h.Events {
 		all = append(all, entry{key: e.Key, event: e})
@@ -98,7 +98,7 @@ func ofOrder(ctx context.Context, table stack.EventReader, order string) (all []
 }
 
 // ofIndex lists what the index has of a status, or of all. The row decides: what was settled meanwhile is left out.
-func ofIndex(ctx context.Context, table stack.EventReader, want payment.EventStatus) (found chosen, err error) {
+func ofIndex(ctx context.Context, table stack.EventKeeper, want payment.EventStatus) (found chosen, err error) {
 	for _, status := range listed {
 		if want != "" && status != want {
 			continue

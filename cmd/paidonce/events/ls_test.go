@@ -115,7 +115,7 @@ func TestEventsListSaysIfThereAreMore(t *testing.T) {
 // The index lags: what it lists may be settled.
 func TestTheRowDecides(t *testing.T) {
 	b := newQueueBench(t)
-	b.table = oddTable{EventReader: b.memory, stale: b.event("evt_healed", status(payment.EventApplied, time.Hour, 2, 0))}
+	b.table = oddTable{EventKeeper: b.memory, stale: b.event("evt_healed", status(payment.EventApplied, time.Hour, 2, 0))}
 	out, _, err := b.run("events", "ls")
 	if err != nil || out != "No event of the test's stack needs anybody.\n" {
 		t.Errorf("%v\n%s", err, out)
@@ -129,7 +129,7 @@ func TestTheRowDecides(t *testing.T) {
 func TestRowsOfANewerReleaseAreShownAndNotSent(t *testing.T) {
 	b := newQueueBench(t)
 	newer := b.letter("evt_newer", nil)
-	b.table = oddTable{EventReader: b.memory, newer: newer}
+	b.table = oddTable{EventKeeper: b.memory, newer: newer}
 	const reason = "       1  the event row was written by a newer release: use the paidonce of that release; runbook: After a rollback\n"
 	for _, args := range [][]string{{"dlq", "ls"}, {"dlq", "redrive", "--all", "--yes"}, {"events", "replay", "razorpay/evt_newer", "--yes"}} {
 		out, _, err := b.run(args...)

@@ -156,7 +156,7 @@ const (
 
 // await looks at the rows of events that were sent until all are settled or the time is up. An event is settled once it is
 // applied, or was settled once more than it had been: FAILED it was all the time.
-func await(ctx context.Context, w terminal.Surroundings, table stack.EventReader, sent []entry, patience time.Duration, step func(settled int)) (outcome, error) {
+func await(ctx context.Context, w terminal.Surroundings, table stack.EventKeeper, sent []entry, patience time.Duration, step func(settled int)) (outcome, error) {
 	until := w.Now().Add(patience)
 	open := map[payment.EventKey]payment.Event{}
 	for _, e := range sent {

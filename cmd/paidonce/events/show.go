@@ -64,7 +64,7 @@ exit status is 1 if the bytes are not those that were received.`,
 	show.Flags().BoolVar(&asJSON, "json", false, "print the event as JSON, for programs; its body is redacted too")
 	show.Flags().BoolVar(&raw, "raw", false, "print the stored body, byte for byte")
 	show.MarkFlagsMutuallyExclusive("json", "raw")
-	group.AddCommand(show, eventsListCommand(find, &o, w), eventsReplayCommand(find, &o, w))
+	group.AddCommand(show, eventsListCommand(find, &o, w), eventsReplayCommand(find, &o, w), eventsIgnoreCommand(find, &o))
 	return group
 }
 

@@ -165,7 +165,7 @@ func TestOrderErrorsAreOneLineWithACure(t *testing.T) {
 			"the test's stack does not let you in (403): the AWS credentials have expired, or lack execute-api:Invoke on it"},
 		{"older release", []string{"get", "o1"}, map[string]stacktest.Answer{get: {Status: 404, Body: `{"message":"Not Found"}`}}, "the test's stack does not know this call: it is of an older release, deploy this one"},
 		{"broken", []string{"get", "o1"}, map[string]stacktest.Answer{get: {Status: 500, Body: `{"error":"internal error"}`}},
-			"the test's stack answered 500: try again; if it stays, its log group of the orders function says why"},
+			"the test's stack answered 500: try again; if it stays, `paidonce logs --errors --stack test` says why"},
 		{"not JSON", []string{"get", "o1"}, map[string]stacktest.Answer{get: {Status: http.StatusTeapot, Body: "<html>\n"}}, "the test's stack answered 418 "},
 		{"no id", []string{"get"}, nil, "0 arguments given, 1 needed: paidonce order get ID [flags]"},
 		{"no reason given", []string{"close", "o1"}, nil, `required flag(s) "reason" not set`},

@@ -177,7 +177,7 @@ func (o options) follow(ctx context.Context, w terminal.Surroundings, t target, 
 }
 
 // awaitEvents reads the events until none is RECEIVED, or the time is up.
-func awaitEvents(ctx context.Context, w terminal.Surroundings, table stack.EventReader, keys []payment.EventKey, patience time.Duration) ([]settledOne, error) {
+func awaitEvents(ctx context.Context, w terminal.Surroundings, table stack.EventKeeper, keys []payment.EventKey, patience time.Duration) ([]settledOne, error) {
 	until := w.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		all, open := []settledOne{}, 0

@@ -98,7 +98,7 @@ func (b *webhookBench) find(context.Context, stack.Options) (target, error) {
 
 // rowsOf is the table of a bench.
 type rowsOf struct {
-	stack.EventReader
+	stack.EventKeeper
 	b *webhookBench
 }
 

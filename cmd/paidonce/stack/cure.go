@@ -68,7 +68,7 @@ func (t Target) cureRefusal(r *Refusal) error {
 	case r.Message == "" && r.Status == http.StatusNotFound:
 		return fmt.Errorf("%s does not know this call: it is of an older release, deploy this one", t.Name)
 	case r.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%s answered %d: try again; if it stays, its log group of the orders function says why", t.Name, r.Status)
+		return fmt.Errorf("%s answered %d: try again; if it stays, `paidonce logs --errors%s` says why", t.Name, r.Status, t.Flags)
 	}
 	return fmt.Errorf("%s answered %d %s", t.Name, r.Status, terminal.Printable(r.Message))
 }

@@ -34,13 +34,13 @@ type Target struct {
 	Name     string // for messages: "the local stack", "stack paidonce-prod"
 	Flags    string // what leads to it again, to follow a command: " --stack paidonce-prod"
 	API      Client
-	Events   EventReader
+	Events   EventKeeper
 	Table    string // its name
 	Deployed Deployed
 }
 
-// EventReader is what is needed of the table.
-type EventReader interface {
+// EventKeeper is what is needed of the table.
+type EventKeeper interface {
 	// Event reads an event with its body. [payment.ErrNotFound] if there is none.
 	Event(ctx context.Context, k payment.EventKey) (payment.Event, error)
 	// DueEvents calls found with the key of each event that is listed with the status as due before the time, until it
@@ -48,6 +48,8 @@ type EventReader interface {
 	DueEvents(ctx context.Context, status payment.EventStatus, before time.Time, found func(payment.EventKey) bool) error
 	// History reads everything that is kept about an order beside its own row.
 	History(ctx context.Context, orderID string) (payment.History, error)
+	// SettleEvent writes what became of an event. [payment.ErrEventApplied] if it is APPLIED already.
+	SettleEvent(ctx context.Context, s payment.Settlement) error
 }
 
 // stackVariable names the stack where --stack does not, so that a runbook's commands need no flags.

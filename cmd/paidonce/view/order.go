@@ -14,7 +14,7 @@ import (
 var Meanings = map[payment.HoldReason]string{
 	payment.HoldShort:             "less was captured than the order costs",
 	payment.HoldOver:              "more was captured than the order costs",
-	payment.HoldSurplus:           "a payment too many: the others cover the order, so give this one back",
+	payment.HoldSurplus:           "a payment too many: the others cover the order",
 	payment.HoldCurrency:          "captured in another currency than the order's; it does not count",
 	payment.HoldStatusBehind:      "the facts say less now than the order has already been",
 	payment.HoldRefundBeforeCover: "money went back before the order was covered",
@@ -89,6 +89,10 @@ func holds(p *terminal.Page, o apigw.Order, flags string) {
 		if meaning, known := Meanings[h.Reason]; known {
 			p.Line("      %s", meaning)
 		}
+		if h.Reason == payment.HoldSurplus {
+			p.Line("      to give it back: paidonce refund %s --id A-NEW-ID --amount %d --payment %s%s",
+				o.ID, amountOf(o, h.Subject), terminal.Printable(h.Subject), flags)
+		}
 		if blocks(h) {
 			subject := ""
 			if h.Subject != "" {
@@ -97,6 +101,16 @@ func holds(p *terminal.Page, o apigw.Order, flags string) {
 			p.Line("      to let it pass: paidonce order acknowledge %s %s%s --by WHO --why WHY%s", o.ID, h.Reason, subject, flags)
 		}
 	}
+}
+
+// amountOf is what was captured of a payment, in minor units.
+func amountOf(o apigw.Order, paymentID string) int64 {
+	for _, p := range o.Payments {
+		if p.ID == paymentID {
+			return p.Amount
+		}
+	}
+	return 0
 }
 
 // fulfilment says when the order was fulfilled, or why it is not.
@@ -124,6 +138,8 @@ func WhyNot(o apigw.Order) string {
 		return "it was paid, but the facts now say " + InWords(o.Derived)
 	case o.Status == payment.Paid:
 		return "nothing blocks it any more, its next event fulfils it"
+	case uncounted(o) != "":
+		return uncounted(o) + " does not count: see its hold"
 	case o.AmountPaid > 0:
 		return "the captured money does not cover it"
 	case o.GatewayOrderID == nil:
@@ -132,6 +148,16 @@ func WhyNot(o apigw.Order) string {
 		return "an attempt to pay failed, and no other has succeeded so far"
 	}
 	return "nothing has been captured yet"
+}
+
+// uncounted names a payment whose money does not count for the order, or none.
+func uncounted(o apigw.Order) string {
+	for _, h := range o.Holds {
+		if h.Reason == payment.HoldConflict || h.Reason == payment.HoldCurrency {
+			return terminal.Printable(h.Subject)
+		}
+	}
+	return ""
 }
 
 // GatewayOf names the order's gateway, its order there, and the mode.
