@@ -50,7 +50,7 @@ type Advancer struct {
 	// being fulfilled; see [payment.Confirm]. If it fails the order is held until reconcile has read them.
 	Confirm func(ctx context.Context, o payment.Order) ([]payment.Fact, error)
 	// Committed, if set, is told of each change that was written.
-	Committed func(payment.Outcome)
+	Committed func(context.Context, payment.Outcome)
 }
 
 // Result is what a step came to.

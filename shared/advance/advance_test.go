@@ -243,7 +243,7 @@ func TestCommittedChangesAreTold(t *testing.T) {
 	b := newBench(t)
 	a := b.advancer()
 	fulfilled := 0
-	a.Committed = func(out payment.Outcome) {
+	a.Committed = func(_ context.Context, out payment.Outcome) {
 		for _, e := range out.Effects {
 			if _, ok := e.(payment.Fulfilment); ok {
 				fulfilled++

@@ -194,7 +194,7 @@ func (r *run) commit(ctx context.Context, out payment.Outcome, causes, settled [
 		return err
 	}
 	if r.Committed != nil {
-		r.Committed(out)
+		r.Committed(ctx, out)
 	}
 	for _, p := range causes {
 		p.refunded = p.refunded || p.result.Taught

@@ -13,6 +13,7 @@ import json
 import logging
 import sys
 import threading
+import time
 
 from ministack.app import main
 from ministack.services import cloudwatch, cloudwatch_logs, lambda_svc
@@ -24,7 +25,7 @@ lock = threading.Lock()  # two threads with the first values of a metric would m
 def embedded_metrics(message):
     """The data of a line as the Embedded Metric Format specifies it: each metric once for each set of dimensions."""
     line = json.loads(message)
-    timestamp = line["_aws"]["Timestamp"] / 1000
+    timestamp = time.time()  # of arrival: lines come at their invocation's end, when an alarm's short minutes have passed
     return [
         (directive["Namespace"], metric["Name"], {key: str(line[key]) for key in keys}, timestamp, metric.get("Unit", "None"), values)
         for directive in line["_aws"]["CloudWatchMetrics"]

@@ -17,6 +17,9 @@ import (
 // messageVersion is the newest form of a message that this release sends and understands.
 const messageVersion = 1
 
+// maxKey is longer, in bytes, than any event's name, and shorter than what DynamoDB refuses as a key.
+const maxKey = 500
+
 // message is the form on the wire: {"v":1,"gateway":"razorpay","event":"Q2bFh..."}.
 type message struct {
 	Version int    `json:"v"`
@@ -104,7 +107,7 @@ func Decode(body string) (payment.EventKey, error) {
 	if err != nil {
 		return payment.EventKey{}, fmt.Errorf("queue: message is not JSON of ours: %w", err)
 	}
-	if m.Version < 1 || m.Gateway == "" || m.Event == "" {
+	if m.Version < 1 || m.Gateway == "" || m.Event == "" || len(m.Gateway)+len(m.Event) > maxKey {
 		return payment.EventKey{}, fmt.Errorf("queue: message names no event")
 	}
 	return payment.EventKey{Gateway: m.Gateway, ID: m.Event}, nil

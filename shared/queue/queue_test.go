@@ -153,3 +153,11 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 }
+
+// A key that DynamoDB would refuse is no event of ours, and must not keep a command from the other messages.
+func TestAMessageWithAnEndlessKeyIsNotOurs(t *testing.T) {
+	body := `{"v":1,"gateway":"razorpay","event":"` + strings.Repeat("x", 3000) + `"}`
+	if k, err := queue.Decode(body); err == nil || errors.Is(err, payment.ErrNewerVersion) {
+		t.Errorf("decoded to %d bytes, %v", len(k.ID), err)
+	}
+}

@@ -45,7 +45,7 @@ func ModeOf(label string) (payment.Mode, bool) {
 }
 
 // ParseSecrets reads the document that holds the webhook secrets: a JSON object of label to secret, with at least one of
-// the labels [ModeOf] knows. Errors name the label, never the value. One secret for both modes is an error, because
+// the labels [ModeOf] knows. Errors name a known label, never a value, nor an unknown name. One secret for both modes is an error, because
 // then a test event would pass for a live one.
 func ParseSecrets(document []byte) ([]Secret, error) {
 	values, err := stringObject(document)
@@ -54,7 +54,7 @@ func ParseSecrets(document []byte) ([]Secret, error) {
 	}
 	for label, value := range values {
 		if _, known := ModeOf(label); !known {
-			return nil, fmt.Errorf("razorpay: webhook secrets: unknown label %q, want one of %s", label, strings.Join(labels, ", "))
+			return nil, fmt.Errorf("razorpay: webhook secrets: unknown label %s, want one of %s", shownName(label), strings.Join(labels, ", "))
 		}
 		if blank(strings.TrimSpace(value)) {
 			return nil, fmt.Errorf("razorpay: webhook secrets: %s is empty", label)
@@ -118,8 +118,17 @@ func ParseKey(document []byte) (Key, error) {
 	return key, nil
 }
 
+// shownName is a name of a document that an error may repeat: one that belongs there. In a document that is the wrong way round the
+// names are the secrets.
+func shownName(name string) string {
+	if _, isLabel := ModeOf(name); isLabel || name == "key_id" || name == "key_secret" {
+		return name
+	}
+	return "(a name that is not shown)"
+}
+
 // stringObject decodes a JSON object whose values are all strings. Unlike json.Unmarshal it refuses a name that comes
-// twice, and its errors show names but no values.
+// twice, and its errors show known names and no values.
 func stringObject(document []byte) (map[string]string, error) {
 	errForm := errors.New("not a JSON object of strings")
 	dec := json.NewDecoder(bytes.NewReader(document))
@@ -134,14 +143,14 @@ func stringObject(document []byte) (map[string]string, error) {
 			return nil, errForm
 		}
 		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("%q is there twice", name)
+			return nil, fmt.Errorf("%s is there twice", shownName(name))
 		}
 		token, err = dec.Token()
 		if err != nil {
 			return nil, errForm
 		}
 		if values[name], ok = token.(string); !ok {
-			return nil, fmt.Errorf("%q is not a string", name)
+			return nil, fmt.Errorf("%s is not a string", shownName(name))
 		}
 	}
 	if _, err := dec.Token(); err != nil {

@@ -47,6 +47,9 @@ func TestWhatAComparisonFinds(t *testing.T) {
 		{"a payment of less, a short while ago", func(w *world, o payment.Order) {
 			w.pay(razorpaytest.PaymentRequest{OrderID: o.GatewayOrderID, Amount: 100})
 		}, 14 * time.Minute, reconcile.Findings{AmountMismatch: 1}, reconcile.Findings{AmountMismatch: 1}, payment.Pending, false},
+		{"a payment of less that was given back", func(w *world, o payment.Order) {
+			w.refund(w.pay(razorpaytest.PaymentRequest{OrderID: o.GatewayOrderID, Amount: 100}), 100)
+		}, time.Hour, reconcile.Findings{AmountMismatch: 1, RefundUnknown: 1}, reconcile.Findings{AmountMismatch: 1}, payment.Pending, false},
 		{"a payment in another currency", func(w *world, o payment.Order) {
 			w.pay(razorpaytest.PaymentRequest{OrderID: o.GatewayOrderID, Amount: rupees.Amount, Currency: "USD"})
 		}, time.Hour, reconcile.Findings{AmountMismatch: 1, Stuck: 1}, reconcile.Findings{AmountMismatch: 1, Stuck: 1}, payment.Pending, false},

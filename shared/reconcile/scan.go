@@ -252,11 +252,22 @@ func (c *compared) count(before, after payment.Order, p payment.PaymentFact, rul
 		c.Matched++
 	}
 	waitsForTheRest := after.Partial && after.Status == payment.Pending
-	if after.FulfilledAt.IsZero() && after.Status != payment.Refunded && !waitsForTheRest && rules.Pace.Expected(p.CreatedAt, at) {
+	if after.FulfilledAt.IsZero() && after.Status != payment.Refunded && !waitsForTheRest && !givenBack(after, p) && rules.Pace.Expected(p.CreatedAt, at) {
 		c.Stuck++
 		found = strings.TrimPrefix(found+", stuck", ", ")
 	}
 	return found
+}
+
+// givenBack reports whether the payment was refunded whole, as one that never covered its order is.
+func givenBack(o payment.Order, p payment.PaymentFact) bool {
+	var back int64
+	for _, r := range o.Refunds {
+		if r.PaymentID == p.ID && r.Seen.Processed && !r.Seen.Failed {
+			back += r.Amount.Amount
+		}
+	}
+	return back >= p.Amount.Amount
 }
 
 // unexpected reports whether the order is held for the amount or the currency of the payment.

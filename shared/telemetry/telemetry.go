@@ -41,8 +41,9 @@ func (t Telemetry) GatewayCall(ctx context.Context, c payment.Call) {
 	t.Log.LogAttrs(ctx, level, "gateway call", attributes...)
 }
 
-// Committed tells of a change of an order that was written.
-func (t Telemetry) Committed(out payment.Outcome) {
+// Committed tells of a change of an order that was written: a line for each hold that appeared, since somebody has to look, and the
+// metrics of what it brought.
+func (t Telemetry) Committed(ctx context.Context, out payment.Outcome) {
 	var samples []metrics.Sample
 	for _, e := range out.Effects {
 		switch e := e.(type) {
@@ -51,6 +52,7 @@ func (t Telemetry) Committed(out payment.Outcome) {
 		case payment.Notification:
 			if e.Hold.Reason != "" {
 				samples = append(samples, metrics.Held.Add(1).By(string(e.Hold.Reason)))
+				t.Log.LogAttrs(ctx, slog.LevelWarn, "held", slog.String("order", out.Order.ID), slog.String("outcome", e.Hold.String()))
 			}
 		}
 	}

@@ -69,13 +69,16 @@ func TestChangesOfOrders(t *testing.T) {
 	held := func(r payment.HoldReason) payment.Effect {
 		return payment.Notification{Key: "hold", Hold: payment.HoldKey{Reason: r}}
 	}
-	_, counted := told(t, "INFO", func(tell telemetry.Telemetry) {
-		tell.Committed(payment.Outcome{Effects: []payment.Effect{
+	line, counted := told(t, "INFO", func(tell telemetry.Telemetry) {
+		tell.Committed(t.Context(), payment.Outcome{Order: payment.Order{ID: "o1"}, Effects: []payment.Effect{
 			payment.Fulfilment{}, payment.PaymentPointer{PaymentID: "pay_1"}, payment.Notification{Key: "failed"},
 			held(payment.HoldDispute), held(payment.HoldDispute), held(payment.HoldOver),
 		}})
-		tell.Committed(payment.Outcome{})
+		tell.Committed(t.Context(), payment.Outcome{})
 	})
+	if want := map[string]any{"level": "WARN", "msg": "held", "order": "o1", "outcome": "over"}; !cmp.Equal(want, line) {
+		t.Errorf("said %v, want %v", line, want)
+	}
 	if diff := cmp.Diff(sums{"Fulfilled": 1, "Held": 3, "Held dispute": 2, "Held over": 1}, counted); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -29,12 +29,16 @@ type subscriptionLister = sns.ListSubscriptionsByTopicAPIClient
 // maxAlarmNames is how many alarms can be asked for by name (CloudWatch, "DescribeAlarms").
 const maxAlarmNames = 100
 
+// onlyRollsBack begins the logical ids of the alarms that stop a gradual deployment and, by the template, tell nobody.
+const onlyRollsBack = "Rollback"
+
 // readAlarms reads the stack's alarms, and says of which it has names but no alarm.
 func (d *doctor) readAlarms(ctx context.Context) (alarms []types.MetricAlarm, missing []string, err error) {
 	ids, err := d.stack.ofKind("AWS::CloudWatch::Alarm")
 	if err != nil {
 		return nil, nil, err
 	}
+	maps.DeleteFunc(ids, func(logicalID, _ string) bool { return strings.HasPrefix(logicalID, onlyRollsBack) })
 	names := slices.Sorted(maps.Values(ids))
 	for chunk := range slices.Chunk(names, maxAlarmNames) {
 		pages := cloudwatch.NewDescribeAlarmsPaginator(d.metrics, &cloudwatch.DescribeAlarmsInput{AlarmNames: chunk})

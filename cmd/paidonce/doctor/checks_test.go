@@ -157,7 +157,7 @@ func TestCheckAlarms(t *testing.T) {
 		{"two things", allOf(lost, mute), finding{broken, "gone: shop-lost; switched off: shop-overdue",
 			revertDrift + "; aws cloudwatch enable-alarm-actions --alarm-names shop-overdue"}},
 		{"no topic", withoutResource("AlarmTopic"), finding{broken, "the stack has no resource AlarmTopic", deployAgain}},
-		{"none at all", allOf(withoutResource("OverdueAlarm"), withoutResource("Api5xxAlarm")), finding{broken, "the stack has no resource of type AWS::CloudWatch::Alarm", deployAgain}},
+		{"none at all", allOf(withoutResource("OverdueAlarm"), withoutResource("Api5xxAlarm"), withoutResource("RollbackWorkerAlarm")), finding{broken, "the stack has no resource of type AWS::CloudWatch::Alarm", deployAgain}},
 	})
 }
 

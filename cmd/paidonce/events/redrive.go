@@ -199,7 +199,10 @@ func (r redriveOptions) move(cmd *cobra.Command, w terminal.Surroundings, l lett
 		}
 		return fmt.Errorf("%w: %d of %d sent, the rest stays in the dead letter queue; go on with: %s", why, report.Sent, len(ids), r.again(l.target))
 	}
-	return r.follow(cmd, w, l.target, entriesOf(byID, moved), report)
+	if err := r.follow(cmd, w, l.target, entriesOf(byID, moved), report); err != nil || report.Missing == 0 {
+		return err
+	}
+	return fmt.Errorf("%s of the plan could not be moved", terminal.Count(report.Missing, "message"))
 }
 
 // entriesOf are the entries whose messages were sent.

@@ -160,6 +160,9 @@ func (o options) run(cmd *cobra.Command, find connector, w terminal.Surroundings
 		if found.left > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "paidonce: %s left out: --limit %d\n", terminal.Count(found.left, "older line"), o.limit)
 		}
+		if err == nil && id != "" && !o.errors && len(found.lines) == 0 {
+			return o.nothing(cmd, t, id)
+		}
 		return err
 	}
 	if len(found.lines) == 0 {

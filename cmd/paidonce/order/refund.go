@@ -110,14 +110,19 @@ func (o refundOptions) run(cmd *cobra.Command, find stack.Connector, w terminal.
 	if err != nil {
 		return o.cure(t, orderID, err)
 	}
+	failed := error(nil)
+	result := refundResults[status]
+	if made.Status == string(payment.RefundFailed) {
+		result, failed = "failed", errors.New("the refund failed: the customer does not have the money, and another try needs another --id")
+	}
 	if o.asJSON {
-		return terminal.WriteJSON(cmd.OutOrStdout(), struct {
+		return errors.Join(terminal.WriteJSON(cmd.OutOrStdout(), struct {
 			Result string              `json:"result"`
 			Refund apigw.RefundRequest `json:"refund"`
-		}{refundResults[status], made})
+		}{result, made}), failed)
 	}
 	p.Line("%s", sayRefund(status, made))
-	return p.Err
+	return errors.Join(p.Err, failed)
 }
 
 // printPlan says what is to be done with the order as it stands.

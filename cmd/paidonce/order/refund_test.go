@@ -75,7 +75,7 @@ func TestWhatARefundsAnswerMeans(t *testing.T) {
 	}{
 		{"made", refundAnswer(201, "pending"), "Made: refund rfnd_1 of 100.00 INR, of payment pay_1: pending.", ""},
 		{"before", refundAnswer(200, "processed"), "Made before under this id: refund rfnd_1 of 100.00 INR, of payment pay_1: processed. Nothing was refunded again.", ""},
-		{"failed later", refundAnswer(200, "failed"), "Refund rfnd_1 of 100.00 INR was made under this id and then FAILED: the customer does not have the money. Another try needs another --id.", ""},
+		{"failed later", refundAnswer(200, "failed"), "", "the refund failed: the customer does not have the money, and another try needs another --id"},
 		{"not known yet", refundAnswer(202, "unknown"), "Asked for: 100.00 INR, and the gateway's word is not known yet. reconcile finds out; the same command again does too, and makes no second refund.", ""},
 		{"another refund", stacktest.Answer{Status: 409, Body: `{"error":"the id belongs to another refund request"}`}, "", "nothing was refunded (409): the id r1 belongs to a refund of another amount or payment: ask under another --id, or with the first amount"},
 		{"disputed", stacktest.Answer{Status: 409, Body: `{"error":"disputed"}`}, "", "nothing was refunded (409): the payment is disputed, and the bank may take the money back as well: wait for the outcome, or use --force"},

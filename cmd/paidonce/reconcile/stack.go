@@ -73,11 +73,22 @@ func openReconciler(ctx context.Context, cfg aws.Config, name, table string, per
 	return reconciler{
 		Reconciler: reconcile.Reconciler{
 			Gateways: map[string]func(context.Context) reconcile.Gateway{stack.GatewayName: client},
-			Store:    store, Advancer: advance.Advancer{Store: store, Rules: settings.Rules(), Now: time.Now},
+			Store:    store, Advancer: advance.Advancer{Store: store, Rules: settings.Rules(), Now: time.Now, Committed: sayHolds(log)},
 			Stack: name, Account: settings.account, Adopts: settings.adopts, Log: log, Now: time.Now,
 		},
 		history: store,
 	}, nil
+}
+
+// sayHolds says of each hold that appears which order it is about: no metric counts what is done from here, and no alarm rings.
+func sayHolds(log *slog.Logger) func(context.Context, payment.Outcome) {
+	return func(ctx context.Context, out payment.Outcome) {
+		for _, e := range out.Effects {
+			if n, ok := e.(payment.Notification); ok && n.Hold.Reason != "" {
+				log.LogAttrs(ctx, slog.LevelWarn, "held: look at it with paidonce order explain", slog.String("order", out.Order.ID), slog.String("hold", n.Hold.String()))
+			}
+		}
+	}
 }
 
 // stackSettings are a stack's parameters that reconciling goes by; template.yaml says what each is for.

@@ -3,6 +3,7 @@ package razorpaytest_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -148,6 +149,10 @@ func TestEventBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if event.At.IsZero() {
+			t.Errorf("%s does not say when it came about", event.Type)
+		}
+		event.At = time.Time{}
 		got = append(got, event)
 		ids[d.id] = true
 		if _, ok := razorpay.Verify(d.body, d.signature, []razorpay.Secret{{Label: "test_current", Value: webhookSecret}}); !ok {
