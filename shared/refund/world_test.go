@@ -25,7 +25,7 @@ const (
 
 	keyID, keySecret = "rzp_test_key", "secret-of-the-key"
 
-	impatience = 5 * time.Millisecond // how long a call waits for an answer that does not come
+	impatience = 15 * time.Millisecond // how long a call waits for an answer that does not come
 )
 
 var start = time.Date(2026, 11, 30, 10, 0, 5, 0, time.UTC)
