@@ -176,7 +176,7 @@ func (r *runbookWorld) cases() map[string]runbookCase {
 			after:  func(t *testing.T) { isEmpty(t, stack.AsyncDlqURL) },
 		},
 		"signatures-invalid": looksAt(`status=401`, "bad signature", "verified_by=test_current"),
-		"orders-held":        looksAt("WARN   held  order="+runbookHeld+` outcome="dispute disp_`),
+		"orders-held":        looksAt("WARN   held  order=" + runbookHeld + ` outcome="dispute disp_`),
 		"paid-not-fulfilled": looksAt("reconcile  INFO   sweep"),
 		"undecodable": {
 			shows: []string{"razorpay/" + runbookUnreadable, "cannot be decoded"},
