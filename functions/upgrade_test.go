@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"paidonce/shared/localaws"
 	"paidonce/shared/payment"
 	"paidonce/shared/razorpay/razorpaytest"
 )
@@ -27,10 +26,10 @@ const (
 // TestAnUpgradeLosesNothing deploys anew while customers pay. What a request meets in between may fail, as long as the gateway's
 // repetition makes it good. What the upgrade changes stays changed: it is the last test of the package, or no later one may mind.
 func TestAnUpgradeLosesNothing(t *testing.T) {
-	change := localaws.Upgrade{Parameters: map[string]string{
+	change := map[string]string{
 		"LogLevel":       "DEBUG",  // of all functions
 		"ConfirmCapture": "always", // of the worker, which then asks the gateway about each payment
-	}}
+	}
 	purge(t)
 	var orders []*victim
 	for range upgradeOrders {

@@ -73,28 +73,6 @@ func Build(ctx context.Context, checkout string, log io.Writer) (template string
 	return template, removeOldBuilds(builds, target)
 }
 
-// release copies a build to a new folder below dir and gives each function a file with that content: new code, for the
-// programs that were built.
-func release(builtTemplate, dir, content string) (template string, err error) {
-	target, err := os.MkdirTemp(dir, "release-")
-	if err != nil {
-		return "", fmt.Errorf("localaws: release: %w", err)
-	}
-	if err := os.CopyFS(target, os.DirFS(filepath.Dir(builtTemplate))); err != nil {
-		return "", fmt.Errorf("localaws: release: %w", err)
-	}
-	programs, err := filepath.Glob(filepath.Join(target, "*", "bootstrap"))
-	if err != nil || len(programs) == 0 {
-		return "", fmt.Errorf("localaws: release: no programs in %s: %w", target, err)
-	}
-	for _, program := range programs {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(program), "RELEASE"), []byte(content), 0o644); err != nil {
-			return "", fmt.Errorf("localaws: release: %w", err)
-		}
-	}
-	return filepath.Join(target, filepath.Base(builtTemplate)), nil
-}
-
 // lock waits for the exclusive use of a file; it ends with the process at the
 // latest.
 func lock(path string) (unlock func() error, err error) {

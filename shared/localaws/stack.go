@@ -139,22 +139,14 @@ func (s *Stack) startWatches() {
 	}
 }
 
-// Upgrade says what a deployment changes.
-type Upgrade struct {
-	Parameters map[string]string // over those that the stack has
-
-	// Release, if not empty, is put beside each function's program, so that SAM sees new code and publishes a version.
-	// It does not do so for a changed parameter alone.
-	Release string
-}
-
 // Update deploys template.yaml and the functions as they are now onto the running stack, as a second `make deploy`
-// does. It returns when the new version serves; the old one does until then.
-func (s *Stack) Update(ctx context.Context, change Upgrade) error {
+// does, with these parameters over those that the stack has. It returns when the new version serves; the old one does
+// until then.
+func (s *Stack) Update(ctx context.Context, parameters map[string]string) error {
 	opts := s.options
 	opts.Parameters = map[string]string{}
 	maps.Copy(opts.Parameters, s.options.Parameters)
-	maps.Copy(opts.Parameters, change.Parameters)
+	maps.Copy(opts.Parameters, parameters)
 	log, closeLog, err := opts.openLog()
 	if err != nil {
 		return err
@@ -163,11 +155,6 @@ func (s *Stack) Update(ctx context.Context, change Upgrade) error {
 	builtTemplate, err := Build(ctx, opts.Checkout, log)
 	if err != nil {
 		return err
-	}
-	if change.Release != "" {
-		if builtTemplate, err = release(builtTemplate, s.Engine.tempDir, change.Release); err != nil {
-			return err
-		}
 	}
 	deployed, err := deploy(ctx, s.Engine, builtTemplate, opts, log)
 	if err != nil {

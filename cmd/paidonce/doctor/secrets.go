@@ -32,7 +32,7 @@ func readSecret[T any](ctx context.Context, d *doctor, parameter string, parse f
 	opened, err := secret.Open(ctx, d.secrets, name, func(document []byte) (T, error) {
 		value, err := parse(document)
 		if err != nil {
-			err = &stack.FaultySecret{Parameter: parameter, Name: name, Why: "is not as it should be: " + stack.WithoutNames(err)}
+			err = &stack.FaultySecret{Parameter: parameter, Name: name, Why: "is not as it should be: " + err.Error()}
 		}
 		return value, err
 	}, d.now)

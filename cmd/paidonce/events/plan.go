@@ -138,6 +138,25 @@ func (o bulkOptions) goesOn(cmd *cobra.Command, w terminal.Surroundings, questio
 	return yes, nil
 }
 
+// carryOut asks about what was planned, has it sent, and prints the report for programs. chosen are the words for what is to be sent.
+func (o bulkOptions) carryOut(cmd *cobra.Command, w terminal.Surroundings, p *terminal.Page, chosen string, report *reportBulk, send func() error) (err error) {
+	goesOn := false
+	if len(report.Plan) > 0 {
+		if goesOn, err = o.goesOn(cmd, w, fmt.Sprintf("Send %s to the worker?", chosen)); err != nil {
+			return err
+		}
+	}
+	if goesOn {
+		err = send()
+	} else if len(report.Plan) > 0 && !o.asJSON {
+		p.Line("Nothing was sent.")
+	}
+	if o.asJSON {
+		err = errors.Join(terminal.WriteJSON(cmd.OutOrStdout(), report), err)
+	}
+	return errors.Join(p.Err, err)
+}
+
 // outcome is what became of events that were sent.
 type outcome struct {
 	Applied int           `json:"applied"`

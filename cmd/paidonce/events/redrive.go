@@ -122,21 +122,9 @@ func (r redriveOptions) run(cmd *cobra.Command, find connector, o stack.Options,
 			p.Line("%s\n", doubt)
 		}
 	}
-	goesOn := false
-	if len(pl.chosen) > 0 {
-		if goesOn, err = r.goesOn(cmd, w, fmt.Sprintf("Send %s to the worker?", terminal.Count(len(pl.chosen), "message"))); err != nil {
-			return err
-		}
-	}
-	if goesOn {
-		err = r.move(cmd, w, l, pl.chosen, p, &report)
-	} else if len(pl.chosen) > 0 && !r.asJSON {
-		p.Line("Nothing was sent.")
-	}
-	if r.asJSON {
-		err = errors.Join(terminal.WriteJSON(cmd.OutOrStdout(), report), err)
-	}
-	return errors.Join(p.Err, err)
+	return r.carryOut(cmd, w, p, terminal.Count(len(pl.chosen), "message"), &report, func() error {
+		return r.move(cmd, w, l, pl.chosen, p, &report)
+	})
 }
 
 func (l letters) redriveTitle(chosen int) string {

@@ -93,21 +93,9 @@ func (r replayOptions) run(cmd *cobra.Command, find connector, o stack.Options, 
 			p.Line("There are over %d events %s: only so many were looked at. Run it again for the rest.\n", maxListed, status)
 		}
 	}
-	goesOn := false
-	if len(pl.chosen) > 0 {
-		if goesOn, err = r.goesOn(cmd, w, fmt.Sprintf("Send %s to the worker?", terminal.Count(len(pl.chosen), "event"))); err != nil {
-			return err
-		}
-	}
-	if goesOn {
-		err = r.send(cmd, w, t, pl.chosen, p, &report)
-	} else if len(pl.chosen) > 0 && !r.asJSON {
-		p.Line("Nothing was sent.")
-	}
-	if r.asJSON {
-		err = errors.Join(terminal.WriteJSON(cmd.OutOrStdout(), report), err)
-	}
-	return errors.Join(p.Err, err)
+	return r.carryOut(cmd, w, p, terminal.Count(len(pl.chosen), "event"), &report, func() error {
+		return r.send(cmd, w, t, pl.chosen, p, &report)
+	})
 }
 
 // find reads the events that are named, all of which must be there, or those that the flags choose.

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"paidonce/cmd/paidonce/stack"
 	"paidonce/cmd/paidonce/terminal"
@@ -108,11 +106,7 @@ func newLineLog(w io.Writer) *slog.Logger {
 
 // reconcileWindow prints what was found, whether all of the window could be compared or not.
 func (o options) reconcileWindow(cmd *cobra.Command, find connector, w window) error {
-	bar := progressbar.DefaultSilent(int64(w.slices()))
-	if out, ok := cmd.OutOrStdout().(*os.File); ok && !o.asJSON && term.IsTerminal(int(out.Fd())) {
-		bar = progressbar.NewOptions(w.slices(), progressbar.OptionSetWriter(out), progressbar.OptionSetDescription("comparing"),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
-	}
+	bar := terminal.NewBar(cmd, w.slices(), "comparing", o.asJSON)
 	t, r, err := o.open(cmd.Context(), find, behind{bar, cmd.ErrOrStderr()})
 	if err != nil {
 		return err

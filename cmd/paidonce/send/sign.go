@@ -51,7 +51,7 @@ func openSigning(ctx context.Context, d stack.Deployed) (signing, error) {
 	opened, err := secret.Open(ctx, secretsmanager.NewFromConfig(d.Config), s.secretName, func(document []byte) ([]razorpay.Secret, error) {
 		secrets, err := razorpay.ParseSecrets(document)
 		if err != nil {
-			err = &stack.FaultySecret{Parameter: stack.WebhookSecretParameter, Name: s.secretName, Why: "is not as it should be: " + stack.WithoutNames(err)}
+			err = &stack.FaultySecret{Parameter: stack.WebhookSecretParameter, Name: s.secretName, Why: "is not as it should be: " + err.Error()}
 		}
 		return secrets, err
 	}, time.Now)
